@@ -28,7 +28,8 @@ class GraphOnSelf(Rule):
     them are in memory at the peak, one for each object that keeps one. A value that is computed once and cached
     with its graph keeps it to the end: one that a layer makes where it does not train is a note, since whoever
     evaluates it decides on gradients. Where a backward has run over the graph, only its nodes stay, a few kilobytes
-    of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network.
+    of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network, or
+    on a private attribute of which its own methods only read numbers.
 
     ## Example
     ```python
@@ -86,7 +87,7 @@ class GraphOnSelf(Rule):
                 *_cost(leftover, retention),
                 f"; keep `{facts.detached(kept)}`",
             ),
-            level=Level.NOTE if leftover.spent else Level.WARNING,
+            level=Level.NOTE if leftover.spent or leftover.is_looked_at else Level.WARNING,
             memory=Memory.PEAK,
             evidence=(*retention.evidence(), Step(leftover.statement, f"`{leftover.name}` keeps it here")),
             fix=_fix(facts, leftover),
@@ -110,6 +111,9 @@ def _remembered(facts: Facts, memo: RestingMemo) -> Finding:
 
 
 def _cost(leftover: Leftover, retention: Retention) -> tuple[str | LineOf, ...]:
+    if leftover.is_looked_at:
+        return (", which nothing reads with it: the nodes of one step stay in host memory, and where no backward frees"
+                " it its activations in GPU memory",)  # fmt: skip
     if not leftover.spent:
         return (" until it is set again, and no backward frees it: its activations are in GPU memory beside those of"
                 " the next step",)  # fmt: skip
@@ -120,7 +124,7 @@ def _cost(leftover: Leftover, retention: Retention) -> tuple[str | LineOf, ...]:
 
 
 def _fix(facts: Facts, leftover: Leftover) -> Fix | None:
-    if leftover.spent:
+    if leftover.spent or leftover.is_looked_at:
         return None  # a note: not worth a change of the program
     fix = facts.detach("Detach what is left behind", leftover.parts)
     return fix if fix is None or leftover.certain else Fix(fix.title, fix.edits, safe=False)

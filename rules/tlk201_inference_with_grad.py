@@ -94,6 +94,8 @@ class InferenceWithGrad(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
         for inference in facts.unguarded_inferences:
+            if inference.is_target:
+                continue  # TLK203 names the teacher
             if inference.elsewhere:
                 yield from self._elsewhere(facts, inference)
             elif inference.inline:

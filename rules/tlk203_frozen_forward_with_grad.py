@@ -12,6 +12,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.followers import FollowerForward
+    from torchlint.facts.autograd.inference import Inference
     from torchlint.facts.autograd.untrained import UntrainedForward
     from torchlint.facts.values.graph import Backward, Value
 
@@ -24,7 +25,7 @@ class FrozenForwardWithGrad(Rule):
     target network or a fixed extractor that is in no optimizer, and of the generator in the discriminator's step,
     whose gradients are zeroed before its own optimizer steps; or samples that the step only looks at; of a teacher
     that a module of another file makes for itself and runs. In a module whose training stands in another file, of a
-    copy that follows another network by averages.
+    copy that follows another network by averages, or of a network whose answer is detached beside that of another one.
 
     ## Why is this bad?
     All activations of the network stay in GPU memory until the backward, which then computes gradients for all its
@@ -66,7 +67,8 @@ class FrozenForwardWithGrad(Rule):
     symptoms = (Symptom.SLOW,)
     triggers = (
         Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),
-        Trigger(calls=frozenset(["step", "deepcopy"])),  # the backward may run in another file
+        Trigger(calls=frozenset(["step", "deepcopy", "detach"])),  # the backward may run in another file
+        Trigger(names=frozenset(["data"])),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -77,6 +79,9 @@ class FrozenForwardWithGrad(Rule):
         for follower in facts.follower_forwards:
             if facts.statement_of(follower.call) not in told:
                 yield _following(facts, follower)
+        for inference in facts.unguarded_inferences:
+            if inference.is_target:
+                yield from _targets(facts, inference)
 
     def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
         statement = facts.statement_of(forward.call)
@@ -192,6 +197,23 @@ def _following(facts: Facts, found: FollowerForward) -> Finding:
             Step(update, "nothing but such averages changes its parameters"),
         ),
     )  # fmt: skip
+
+
+def _targets(facts: Facts, inference: Inference) -> Iterator[Finding]:
+    """A teacher in the loss of another network, whose training stands in another file."""
+    first = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
+    for statement, forward in first.items():
+        yield Finding(
+            node=statement,
+            message=(
+                f"`{facts.called(forward)}` runs with gradients on, though only what is detached of its answer goes"
+                f" into what `{inference.function.name}` returns: every activation is kept until the output is dropped,"
+                f" GPU memory peaks; run it under `with {facts.torch_name('no_grad')}():`",
+            ),
+            level=Level.NOTE if inference.unseen or inference.partly_frozen else Level.WARNING,
+            memory=Memory.PEAK,
+            evidence=(Step(statement, "the forward records a graph here"),),
+        )
 
 
 def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:

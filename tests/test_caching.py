@@ -102,6 +102,26 @@ def test_a_cache_by_tensors(decorator: str) -> None:
     assert found(f"@{decorator}\ndef f(a):\n    return a + 1\n" + LOOP.format("f(x)")) == ["f(a)"]
 
 
+@pytest.mark.parametrize(
+    ("asks", "expected"),
+    [
+        ("def near(points):\n    return gaps(points) < 1", ["gaps(points)"]),
+        ("class Net(nn.Module):\n    def forward(self, x):\n        return gaps(x)", ["gaps(points)"]),
+        ("def near(n):\n    return gaps(torch.arange(n)) < 1", []),
+        ("GRID = torch.arange(9)\ndef near():\n    return gaps(GRID)", []),
+        ("class Net(nn.Module):\n    def forward(self, x):\n        return gaps(self.grid) + x", []),
+        ("def near(points):\n    return gaps(points)\nnear(torch.zeros(3))", []),
+        ("def near(points):\n    return gaps(tuple(points.tolist()))", []),
+    ],
+)
+def test_a_cache_by_what_others_give_who_are_not_seen(asks: str, expected: list[str]) -> None:
+    gaps = "@cache\ndef gaps(points):\n    return points.unsqueeze(1) - points.unsqueeze(0)\n"
+    assert found(f"{gaps}\n{asks}\n") == expected
+    asked = "    if isinstance(points, int):\n        points = torch.arange(points)\n"
+    either = gaps.replace("    return", f"{asked}    return")
+    assert found(f"{either}\n{asks}\n") == []
+
+
 @pytest.mark.parametrize(("parts", "expected"), [("text.split()", []), ("net(text).split(1)", ["code(part)"])])
 def test_words_are_no_tensors_where_nothing_records_a_graph(parts: str, expected: list[str]) -> None:
     source = f"""

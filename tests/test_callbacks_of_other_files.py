@@ -238,3 +238,69 @@ CURVE = """
 def test_a_graph_that_a_callback_asks_its_trainer_for(tmp_path: Path, keep: str, given: str, told: bool) -> None:
     files = {"asking.py": ASKING.format(keep=keep), "asked.py": ASKED.format(given=given), "main.py": CURVE}
     assert Project(tmp_path, files).found() == ["asked.py: TLK105 warning"] * told
+
+
+STEPS = """
+    import torch.nn.functional as F
+
+    def step(model, batch):
+        x, y = batch
+        return {"loss": F.cross_entropy(model(x), y), "size": len(x)}
+"""
+
+RUNS = """
+    from cleaning import cut
+
+    class Trainer:
+        def __init__(self, model, optimizer, step, callbacks):
+            self.model, self.optimizer, self.step, self.callbacks = model, optimizer, step, callbacks
+
+        def emit(self, event, *told):
+            for callback in self.callbacks:
+                getattr(callback, event)(*told)
+
+        def fit(self, loader):
+            for batch in loader:
+                logs = self.step(self.model, batch)
+                self.optimizer.zero_grad()
+                logs["loss"].backward()
+                self.optimizer.step()
+                {after}
+                self.emit("on_batch_end", logs)
+"""
+
+CALLS = """
+    import torch
+    from torch import nn
+    from callbacks import History
+    from steps import step
+    from trainer import Trainer
+
+    def main(loader):
+        model = nn.Linear(4, 3)
+        Trainer(model, torch.optim.Adam(model.parameters()), step, [History()]).fit(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "after", "told"),
+    [
+        ('self.rows.append(logs["loss"])', "pass", True),
+        ('self.total += logs["loss"]', "pass", True),
+        ('self.rows.append(logs["size"])', "pass", False),
+        ('self.rows.append(logs["loss"].item())', "pass", False),
+        ('self.rows.append(logs["loss"])', 'logs["loss"] = logs["loss"].item()', False),
+        ('self.rows.append(logs["loss"])', 'logs.update(loss=logs["loss"].detach())', False),
+        ('self.rows.append(logs["loss"])', "logs = {name: float(one) for name, one in logs.items()}", False),
+        ('self.rows.append(logs["loss"])', "cut(logs)", False),
+    ],
+)
+def test_an_item_of_what_a_step_of_a_third_file_gives(tmp_path: Path, keep: str, after: str, told: bool) -> None:
+    files = {
+        "callbacks.py": CALLBACKS.format(given="logs", keep=keep),
+        "steps.py": STEPS,
+        "cleaning.py": "def cut(logs):\n    for name in logs:\n        logs[name] = logs[name].detach()\n",
+        "trainer.py": RUNS.format(after=after),
+        "main.py": CALLS,
+    }
+    assert Project(tmp_path, files).found() == ["trainer.py: TLK105 warning"] * told

@@ -194,6 +194,31 @@ class History:
     assert found(HEAD + history + "History([]).add(1)\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("saving", "count"),
+    [
+        ("fig.savefig(f'{folder}/{number:03d}.png')", 1),
+        ("plt.savefig(os.path.join(folder, f'panel_{number:4d}.png'))", 1),
+        ("fig.savefig(f'{folder}/{number:.3f}.png')", 0),  # a threshold, maybe of one call
+        ("fig.savefig(f'{folder}/{number}.png')", 0),
+        ("fig.savefig(f'{folder}/{len(x):03d}.png')", 0),
+        ("fig.savefig(f'{folder}/{number:03d}.png'); plt.close(fig)", 0),
+        ("print(f'{number:03d}'); fig.savefig('panel.png')", 0),
+    ],
+)
+def test_who_numbers_what_it_saves_is_called_again_and_again(saving: str, count: int) -> None:
+    panel = f"""
+from panels import Panel
+class Row(Panel):
+    def after(self, x, folder, number):
+        fig, axes = plt.subplots()
+        axes.plot(x)
+        {saving}
+"""
+    assert found(HEAD + "import os\n" + panel) == count
+    assert found(HEAD + "import os\n" + panel + "Row().after([1, 2], '.', 1)\n") == 0
+
+
 def repaired(*lines: str, unsafe: bool = True) -> list[str]:
     """The lines at the end of each turn as the repairs leave them."""
     rule = rule_of("TLK503")

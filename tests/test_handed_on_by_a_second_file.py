@@ -75,3 +75,86 @@ def test_a_network_that_another_file_hands_on(tmp_path: Path, kept: str, handed:
     assert [one for one in project.found() if "TLK201" in one and "answers" in one] == (
         ["answers.py: TLK201 warning"] if leaks else []
     )
+
+
+MAKES = """
+    from torch import nn
+
+    def doubled(row):
+        return 2 * row
+
+    if __name__ == "__main__":
+        print({judged})
+"""
+
+
+@pytest.mark.parametrize(
+    ("judged", "leaks"),
+    [
+        ("Judge(nn.Linear(3, 3), [1, 2]).judge()", True),
+        ("judged([1, 2], nn.Linear(3, 3))", True),
+        ("judged([1, 2], doubled)", False),
+        ("Judge(doubled, [nn.Linear(3, 3)]).judge()", False),
+        ("[Judge(net, [1, 2]).judge() for net in nn.Linear(3, 3).children()]", False),
+    ],
+)
+def test_a_network_that_the_second_file_makes_itself(tmp_path: Path, judged: str, leaks: bool) -> None:
+    second = (JUDGE + MAKES).format(kept=KEPT, handed="self.net", judged=judged)
+    project = Project(tmp_path, {"answers.py": ANSWERS, "judge.py": second})
+    assert [one for one in project.found() if "answers" in one] == (["answers.py: TLK201 warning"] if leaks else [])
+
+
+TRACKER = """
+    import torch
+
+    class Track:
+        def __init__(self, net):
+            self.net, self.memory = net, None
+
+        def follow(self, frame):
+            scores, self.memory = self.net(torch.as_tensor(frame), self.memory)
+            return scores.argmax(-1).tolist()
+"""
+
+CELLS = """
+    from torch import nn
+
+    class Cells(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.out = nn.GRUCell(4, 8), nn.Linear(8, 3)
+
+        def forward(self, x, memory=None):
+            memory = self.cell(x, memory){cut}
+            return self.out(memory), memory
+
+    def load():
+        return Cells().eval()
+"""
+
+STATION = """
+    from cells import load
+    from track import Track
+
+    class Station:
+        def __init__(self, net):
+            self.net = net
+
+        def watch(self, camera):
+            track = Track(self.net)
+            for frame in camera:
+                print(track.follow(frame))
+
+    def main(cameras):
+        station = Station(load())
+        for camera in cameras:
+            station.watch(camera)
+"""
+
+
+@pytest.mark.parametrize(("cut", "made", "leaks"), [("", "self.net", True), (".detach()", "self.net", False),
+                                                    ("", "build(self.net)", False)])  # fmt: skip
+def test_a_state_of_a_network_that_goes_through_two_objects(tmp_path: Path, cut: str, made: str, leaks: bool) -> None:
+    station = STATION.replace("Track(self.net)", f"Track({made})")
+    project = Project(tmp_path, {"track.py": TRACKER, "cells.py": CELLS.format(cut=cut), "station.py": station})
+    assert [one for one in project.found() if "TLK104" in one] == (["track.py: TLK104 error"] if leaks else [])

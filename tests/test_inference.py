@@ -11,9 +11,9 @@ from torchlint.source import Source
 HEAD = "import torch\nfrom torch import nn\nfrom elsewhere import Model, load\n"
 
 
-def found(body: str) -> list[int]:
-    """The lines of the function body's text (from 1) at which TLK201 stands."""
-    rule = rule_of("TLK201")
+def found(body: str, code: str = "TLK201") -> list[int]:
+    """The lines of the function body's text (from 1) at which a code stands."""
+    rule = rule_of(code)
     assert rule is not None
     diagnostics = check(Source("program.py", HEAD + body), [rule]).diagnostics
     return [diagnostic.line - HEAD.count("\n") for diagnostic in diagnostics]
@@ -916,18 +916,25 @@ TAUGHT = """def taught(student, teacher, measure, x, y):
 
 
 @pytest.mark.parametrize(
-    ("aim", "returned", "lines"),
+    ("aim", "returned", "code", "lines"),
     [
-        ("teacher(x)", "measure(out, aim.detach())", [2]),  # not all of it: the student's graph leaves
-        ("teacher(x)", "nn.functional.mse_loss(out, aim.detach())", [2]),
-        ("teacher(x)", "measure(student, x, aim.detach())", [2]),
-        ("teacher(x)", "nn.functional.mse_loss(y, aim.detach())", [2]),
-        ("teacher(x)", "nn.functional.mse_loss(torch.zeros(3), aim.detach())", [1]),
-        ("teacher(x).detach()", "measure(out, aim)", []),
+        ("teacher(x)", "measure(out, aim.detach())", "TLK203", [2]),  # not all of it: the student's graph leaves
+        ("teacher(x)", "nn.functional.mse_loss(out, aim.detach())", "TLK203", [2]),
+        ("teacher(x)", "measure(student, x, aim.detach())", "TLK203", [2]),
+        ("teacher(x)", "nn.functional.mse_loss(out, aim.softmax(1).data)", "TLK203", [2]),
+        ("teacher(x)", "nn.functional.mse_loss(out, aim)", "", []),  # who calls it may train both
+        ("teacher(x)", "nn.functional.mse_loss(y, aim.detach())", "TLK201", [2]),
+        ("teacher(x)", "nn.functional.mse_loss(torch.zeros(3), aim.detach())", "TLK201", [1]),
+        ("teacher(x).detach()", "measure(out, aim)", "", []),
     ],
 )
-def test_a_target_beside_what_may_be_trained_is_guarded_by_itself(aim: str, returned: str, lines: list[int]) -> None:
-    assert found(TAUGHT.format(aim, returned)) == lines
+def test_a_target_beside_what_may_be_trained_is_guarded_by_itself(
+    aim: str, returned: str, code: str, lines: list[int]
+) -> None:
+    body = TAUGHT.format(aim, returned)
+    assert {one: found(body, one) for one in ("TLK201", "TLK203")} == {"TLK201": [], "TLK203": []} | (
+        {code: lines} if code else {}
+    )
 
 
 @pytest.mark.parametrize(("given", "lines"), [("self.device", []), ("lambda: self.net(x)", [15])])

@@ -310,6 +310,55 @@ def test_what_another_file_asks_in_a_loop_answers_again_and_again(tmp_path: Path
     assert sorted(Project(tmp_path, files).found()) == sorted(found)
 
 
+NEARNESS = """
+    from torch import nn
+
+    class Nearness:
+        def __init__(self, weight):
+            self.weight, self.judge = weight, None
+
+        def __call__(self, given, wanted):
+            {made}
+            return self.weight * (judge(given) - judge(wanted)).pow(2).mean()
+"""
+
+NEARING = """
+    import torch
+    from torch import nn
+    from nearness import Nearness
+
+    def train(loader):
+        net = nn.Linear(4, 4)
+        near = {nearness}
+        optimizer = torch.optim.Adam(net.parameters())
+        for x, y in loader:
+            loss = {call}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+ANEW = "judge = nn.Sequential(nn.Linear(4, 8), nn.ReLU())"
+MEMO = "self.judge = self.judge or nn.Sequential(nn.Linear(4, 8), nn.ReLU())\n            judge = self.judge"
+
+
+@pytest.mark.parametrize(
+    ("made", "nearness", "call", "found"),
+    [
+        (ANEW, "Nearness(2)", "near(net(x), y)", ["nearness.py: TLK301 warning"]),
+        (MEMO, "Nearness(2)", "near(net(x), y)", []),
+        (ANEW, "Nearness(2)", "(net(x) - y).pow(2).mean()", []),
+        (ANEW, "print", "near(net(x), y)", []),
+    ],
+    ids=["anew", "once", "not called", "another object"],
+)
+def test_an_object_that_another_file_calls_in_a_loop_is_called_again_and_again(
+    tmp_path: Path, made: str, nearness: str, call: str, found: list[str]
+) -> None:
+    train = NEARING.format(nearness=nearness, call=call)
+    assert Project(tmp_path, {"nearness.py": NEARNESS.format(made=made), "train.py": train}).found() == found
+
+
 @pytest.mark.parametrize(
     ("register", "name", "leaks"),
     [

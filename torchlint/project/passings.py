@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
@@ -30,6 +31,7 @@ class Passings:
         """Ask ``project`` for files, and for what their names stand for."""
         self._project = project
         self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
+        self._own: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
 
     def to(self, path: str, name: str, hops: int = HANDED_ON) -> list[Passing]:
         """What other files of the run pass to a function, a class or, as ``Class.method``, a method of a file.
@@ -57,14 +59,28 @@ class Passings:
 
     def learn(self, path: str, tree: ast.Module, outline: Outline) -> None:
         """Note what a file passes while its tree is at hand."""
-        self._passed[path] = _passed_by(tree, outline)
+        self._passed[path] = _passed_by(tree, partial(_is_imported, outline))
 
     def _in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
         outline = self._project.outline(path)
         if path not in self._passed:
             tree = None if outline is None else self._project.tree(path)
-            self._passed[path] = {} if outline is None or tree is None else _passed_by(tree, outline)
+            self._passed[path] = (
+                {} if outline is None or tree is None else _passed_by(tree, partial(_is_imported, outline))
+            )
         return self._passed[path]
+
+    def _to_own(self, path: str, name: str) -> Iterator[Passing]:
+        """What a file itself passes to one of its functions or classes: where it makes the object that hands it on."""
+        from torchlint.facts.summaries.imports import Passing
+
+        if path not in self._own:
+            outline = self._project.outline(path)
+            tree = None if outline is None else self._project.tree(path)
+            self._own[path] = {} if outline is None or tree is None else _passed_by(tree, partial(_is_own, outline))
+        for call in self._own[path].get(name, ()):
+            if call.callee == name.partition(".")[0]:
+                yield Passing(path, self._project.imports_of(path), tuple(self._known_makers(path, call)))
 
     def _leads_to(self, caller: str, callee: str, path: str, name: str) -> bool:
         full = self._project.full_name(caller, callee)
@@ -86,7 +102,7 @@ class Passings:
         for key, makers in call.makers if hops else ():
             handed = makers[0]
             if len(makers) == 1 and handed.given_for is not None:
-                for passing in self.to(caller, handed.name, hops - 1):
+                for passing in chain(self.to(caller, handed.name, hops - 1), self._to_own(caller, handed.name)):
                     told = [given for place, given in passing.makers if place in handed.given_for]
                     yield from (replace(passing, makers=((key, _as_handed(given, handed)),)) for given in told)
 
@@ -100,11 +116,15 @@ def _as_handed(makers: Sequence[Maker], handed: Maker) -> tuple[Maker, ...]:
     )
 
 
-def _passed_by(tree: ast.Module, outline: Outline) -> dict[str, tuple[PassedArguments, ...]]:
+def _passed_by(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
     with deep_recursion():
-        return passed_arguments(tree, partial(_is_imported, outline))
+        return passed_arguments(tree, is_wanted)
 
 
 def _is_imported(outline: Outline, name: str) -> bool:
     imported = outline.imported(name)
     return imported is not None and imported.partition(".")[0] not in LIBRARIES
+
+
+def _is_own(outline: Outline, name: str) -> bool:
+    return outline.definition(name) is not None

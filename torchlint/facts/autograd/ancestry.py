@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
@@ -142,7 +142,7 @@ class Ancestry:
         solution = self.solution
         if value.op is Op.COMPARISON:
             return []
-        found = self._given_to(value) if value.op is Op.CALL else list(value.inputs)
+        found = self.given_to(value) if value.op is Op.CALL else list(value.inputs)
         if value.place is not None:
             found += solution.stored.get(value.place, ())
             found += self._into.get(value.place, ())
@@ -162,8 +162,8 @@ class Ancestry:
                 found += [held for _, held in solution.held.get(atom.allocation, ())]
         return found
 
-    def _given_to(self, call: Value) -> list[Value]:
-        """What a call computes with: its arguments, but for those that a function of the file gives nothing on of."""
+    def given_to(self, call: Value) -> list[Value]:
+        """What a call computes with: its arguments, but for those of whose graph what it runs gives nothing on."""
         receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
         functions = self.solution.functions_of(call)
         if surely_lists_keys(self.solution, call):
@@ -171,13 +171,16 @@ class Ancestry:
         is_seen = all(isinstance(atom, FunctionReference) for atom in self.solution.final(call.callee))
         if is_seen and functions and all(map(self._gives_numbers, functions)):
             return [call.callee, *receiver]
-        if not is_seen or None in call.keys[1:] or any(f.is_foreign or f.is_generator for f in functions):
+        if not is_seen or None in call.keys[1:] or any(f.is_generator for f in functions):
             return [*call.inputs, *receiver]
+        if any(function.is_foreign for function in functions):
+            cut = self._cut_by(call, functions)
+            return [*(one for one in call.inputs if one not in cut), *receiver]
         given = [
             argument
             for function in functions
             for parameter, argument in self.solution.callers[function][call].items()
-            if argument is not None and self._gives_on(parameter)
+            if argument is not None and self.gives_on(parameter)
         ]
         return [call.callee, *receiver, *given]
 
@@ -203,7 +206,19 @@ class Ancestry:
                 return False
         return bool(abstract)
 
-    def _gives_on(self, parameter: Value) -> bool:
+    def _cut_by(self, call: Value, functions: Sequence[Function]) -> frozenset[Value]:
+        """The arguments of a call that all functions of other files which it may run only take without their graph."""
+        cuts = self.solution.graph.foreign.cuts
+        if not all(function in cuts for function in functions):
+            return frozenset()
+        bindings = [(cuts[function], function, self.solution.callers[function][call]) for function in functions]
+        bound = [
+            (given, of.parameters.index(one) in cut) for cut, of, passed in bindings for one, given in passed.items()
+        ]
+        kept = {given for given, is_cut in bound if not is_cut}
+        return frozenset(given for given, _ in bound if given is not None and given not in kept)
+
+    def gives_on(self, parameter: Value) -> bool:
         """Whether what a function returns is made of a parameter, as far as is known."""
         function = parameter.function
         if function not in self._given_on:

@@ -194,7 +194,7 @@ class CarriedStates:
             return False
         cutting = self.lifetimes.cut_by(homes)
         without = sorted({owner.name, *(one.name for one in cutting)})
-        return function not in cutting and self.facts.repeats(function.name, without)
+        return function not in cutting and self.facts.repeats(function.asked_as, without)
 
     def _is_only_read(self, function: Function) -> bool:
         """Whether only other files of the run are seen to call a function, and make numbers of what it gives."""

@@ -150,7 +150,9 @@ class Handovers:
             return True
         owner = function.owner
         wanting = kept.wanting(self.solution)
-        readers = [owner.method(name) for name in wanting] if owner is not None else []
+        readers: list[Function | None] = [owner.method(name) for name in wanting] if owner is not None else []
+        known = self.solution.callers if owner is None and wanting else ()
+        readers += [one for one in known if one.is_foreign and one.owner is None and one.name in wanting]
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
         is_spent = self.flows.touches_spent(part)

@@ -64,6 +64,7 @@ class Inference:
         for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
         given: True when all its forwards are of networks that an object was given: whoever did may have frozen them.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
+        is_target: True when the answers are detached beside that of another network, which leaves: a teacher's.
         network: the first of the forwards that is of a network, be it run by what that calls; it stands for all.
     """
 
@@ -83,6 +84,7 @@ class Inference:
     for_arrays: bool
     given: bool
     flag: Value | None
+    is_target: bool
     network: Value
 
     @property
@@ -205,8 +207,13 @@ class Inferences:
                 for_arrays,
                 all(map(self._guides.asks, forwards)),
                 self._by_default.flag(forwards[0]),
+                others.answers and not (leaves or says_eval) and self._are_targets(function, forwards),
                 next(filter(self.steps.calls_module, forwards), forwards[0]),
             )
+
+    def _are_targets(self, function: Function, forwards: list[Value]) -> bool:
+        """Whether all that a function makes of forwards is detached, and it trains nothing by itself."""
+        return not self._does_more(function) and all(forward in self.flows.detached for forward in forwards)
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
         """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.left_elsewhere import LeftElsewhere, left_elsewhere
+from torchlint.facts.autograd.looked_at import is_only_looked_at
 from torchlint.facts.autograd.reads import Reads
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.saved import Saved
@@ -52,6 +54,7 @@ class Leftover:
         parts: the live tensors, as they are written there.
         spent: True when a backward runs over the whole graph: only its nodes stay.
         certain: True when no code that is not seen may read it, so that it can be detached without a doubt.
+        is_looked_at: True when nobody is seen to train the layer that leaves it, nor to want its graph.
     """
 
     statement: cst.CSTNode
@@ -59,6 +62,7 @@ class Leftover:
     parts: tuple[Use, ...]
     spent: bool
     certain: bool
+    is_looked_at: bool = False
 
 
 class Leftovers:
@@ -75,7 +79,9 @@ class Leftovers:
 
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""
-        return [left for store in self.solution.graph.stores if (left := self._of_store(store)) is not None]
+        own = (self._of_store(store) for store in self.solution.graph.stores)
+        elsewhere = map(self._of_other_file, left_elsewhere(self.facts))
+        return [left for left in (*own, *elsewhere) if left is not None]
 
     def _of_store(self, store: Store) -> Leftover | None:
         if _is_differentiated_by_hand(store.function):
@@ -101,7 +107,7 @@ class Leftovers:
         places = [home for home in homes if isinstance(home, Place)]
         if not all(self._is_lasting(place, store) for place in places) or not places:
             return None
-        births = [call for place in places for call in self._births_of(place, store)]
+        births = [call for place in places for call in self._births_of(place, store.function)]
         if not self._outlives([*places, *births], store):
             return None
         if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads.of(places))):
@@ -111,11 +117,36 @@ class Leftovers:
         heavy = [part for part in live if self._saved.holds_activations(part)]
         spent, live = not heavy, heavy or live
         escapes = self.flows.may_be_trained_on(holder) or self.flows.is_shown(holder)
-        if not spent and (escapes or not self._is_over(store, places, live)):
+        if not spent and (escapes or not self._is_over(store.function, places, live)):
             return None
         name = f"{text_of(store.target, holder)}{written_key(store)}"
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, certain)
+
+    def _of_other_file(self, left: LeftElsewhere) -> Leftover | None:
+        """``note(weights)``: what is left by a function of another file on the same object, or in a global there."""
+        function, places, live = left.kept.call.function, list(left.places), list(left.live)
+        wanted = (self.flows.trained, self.flows.inspected, self.flows.escaped, self.flows.shown)
+        if not self._outlives_call(left) or any(r in values for r in self._reads.of(places) for values in wanted):
+            return None
+        spent = self._is_given_to_training(function, places, live) or self._is_trained_by_others(function, live)
+        if not spent and not self._is_over(function, places, live):
+            return None
+        if self._is_let_go(places) or self._may_be_term(places):
+            return None
+        given = left.kept.given
+        use = given if live == [given.value] else Use(live[0], given.node)
+        return Leftover(self.facts.statement_of(left.kept.call), left.kept.name, (use,), spent, certain=False)
+
+    def _outlives_call(self, left: LeftElsewhere) -> bool:
+        """Whether what is left there stays until the next step, as far as is seen who calls the function around."""
+        call, homes = left.kept.call, list[Place | Value](left.places)
+        homes += [birth for place in left.places for birth in self._births_of(place, call.function)]
+        is_step, setting = self.repetitions.is_step, left.kept.function
+        if self.lifetimes.outlives(homes, call.function, call.loop, is_step=is_step, begun_in=setting):
+            return True
+        is_open = not left.places and not self.solution.callers.get(call.function)
+        return is_open and self.facts.repeats(call.function.name)
 
     def _of_assignment(self, store: Store) -> Leftover | None:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
@@ -129,7 +160,7 @@ class Leftovers:
             return None
         if any(self._may_be_network(part) for part in live):
             return None
-        births = [call for place in places for call in self._births_of(place, store)]
+        births = [call for place in places for call in self._births_of(place, store.function)]
         if not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
             return None
         reads = self._reads.of([*places, *self._fields_of(store.value)] if fields else places)
@@ -141,14 +172,15 @@ class Leftovers:
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
         live = heavy or live
         spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
-        if not spent and (escapes or not self._is_over(store, places, live)):
+        is_over = spent or (not escapes and self._is_over(store.function, places, live))
+        if not is_over and not (self._runs_in_forward(store.function) and is_only_looked_at(self.facts, places, reads)):
             return None
         if self._is_used_here(store, live) or self._is_let_go(places) or self._may_be_term(places):
             return None
         left = filled[0] if filled else store
         uses = tuple(uses_of(left.value, left.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
-        return Leftover(left.statement, text_of(store.target, store.value), uses, spent, certain)
+        return Leftover(left.statement, text_of(store.target, store.value), uses, spent, certain, not is_over)
 
     def _filled(self, store: Store) -> list[Store]:
         """What the function puts into a container that it has just begun: ``self.maps = []``, ``self.maps.append(w)``.
@@ -215,11 +247,11 @@ class Leftovers:
     def _is_network(self, value: Value | None) -> bool:
         return value is not None and self.solution.may_be(value, Module)
 
-    def _births_of(self, place: Place, store: Store) -> list[Value]:
+    def _births_of(self, place: Place, function: Function) -> list[Value]:
         """Where the objects were made whose attribute this is: one that is made in each step does not outlive it."""
         if isinstance(place.owner, Value):
             return [place.owner] if place.owner.op is Op.CALL else []
-        cls = store.function.owner if isinstance(place.owner, Class) else None
+        cls = function.owner if isinstance(place.owner, Class) else None
         if cls is None or cls.root() is not place.owner:
             cls = place.owner if isinstance(place.owner, Class) else None
         return [] if cls is None else [call for made, calls in self._made.items() if cls in made for call in calls]
@@ -262,7 +294,7 @@ class Leftovers:
 
     # -- whether its graph is wanted ------------------------------------------------------------------------------
 
-    def _is_over(self, store: Store, places: list[Place], live: list[Value]) -> bool:
+    def _is_over(self, function: Function, places: list[Place], live: list[Value]) -> bool:
         """Whether the file shows that no backward comes for a graph over which none has run."""
         if any(part in self.flows.trained or part in self.flows.escaped for part in map(self._saved.saved_by, live)):
             return False
@@ -270,7 +302,7 @@ class Leftovers:
             bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
             if not all(promises(base, Holds.MODULE) or base.rpartition(".")[2] in OPEN_BASES for base in bases):
                 return False
-        return self._is_seen_running(store.function) or self._is_trained_elsewhere(store.function, places)
+        return self._is_seen_running(function) or self._is_trained_elsewhere(function, places)
 
     def _is_seen_running(self, function: Function) -> bool:
         """Whether the step that runs a function stands in this file, and not only a layer of some network."""
@@ -292,10 +324,13 @@ class Leftovers:
                 yield current
                 pending += [(call.function, hops + 1) for call in self.solution.callers.get(current, {})]
 
+    def _runs_in_forward(self, function: Function) -> bool:
+        return any(map(is_forward, self._running(function)))
+
     def _is_trained_elsewhere(self, function: Function, places: list[Place]) -> bool:
         """Whether it runs in the forward of a network that another file trains, and no other file asks for it."""
         names = [place.path for place in places if isinstance(place.owner, Class)]
-        if len(names) < len(places) or not any(map(is_forward, self._running(function))):
+        if len(names) < len(places) or not self._runs_in_forward(function):
             return False
         return all(map(self.facts.trains_without, names))
 
@@ -304,11 +339,19 @@ class Leftovers:
 
         ``def train(model, loader)`` is hardly written beside a network for any other one.
         """
-        leaves = all(part in self.flows.escaped or self._saved.saved_by(part) in self.flows.escaped for part in live)
-        if not leaves or not any(map(is_forward, self._running(function))):
+        if not self._leave(live) or not self._runs_in_forward(function):
             return False
         is_shown = any(part in self.flows.shown for part in live)
         return (self._trains_given_network and not is_shown) or self._is_trained_elsewhere(function, places)
+
+    def _is_trained_by_others(self, function: Function, live: list[Value]) -> bool:
+        """Whether it leaves with what a function returns over which another file runs a backward."""
+        is_shown = any(part in self.flows.shown for part in live)
+        return self._leave(live) and not is_shown and self.facts.others_train_on_result(function.name)
+
+    def _leave(self, live: list[Value]) -> bool:
+        """Whether tensors, or what they are views and sums of, go to code that is not seen."""
+        return all(part in self.flows.escaped or self._saved.saved_by(part) in self.flows.escaped for part in live)
 
     @cached_property
     def _trains_given_network(self) -> bool:

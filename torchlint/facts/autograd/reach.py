@@ -199,7 +199,8 @@ class _Walk:
                 for argument in value.arguments:
                     yield from self._taken_from(argument, inside)
             elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
-                yield from ((argument, inside) for argument in value.arguments)
+                given = self.flows.ancestry.given_to(value)
+                yield from ((argument, inside) for argument in value.arguments if argument in given)
             if value.callee.op is Op.ATTRIBUTE and (_is_of_tensor(value) or self.flows.carries(value.callee.inputs[0])):
                 yield value.callee.inputs[0], inside  # also `outputs.log_prob(action)`, of what a network made
             yield from self._held(value, inside)
@@ -310,6 +311,4 @@ class _Walk:
         """Whether other files alone call a function, and pass batches for this parameter."""
         function = parameter.function
         position = function.parameters.index(parameter) - (function.owner is not None)
-        owner = function.owner if function.name == "__call__" else None  # it is the object that is called
-        name = function.name if owner is None else f"{owner.name}()"
-        return not {position, parameter.name}.isdisjoint(self.facts.others_pass_batches(name))
+        return not {position, parameter.name}.isdisjoint(self.facts.others_pass_batches(function.asked_as))

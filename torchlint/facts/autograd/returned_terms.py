@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 
 def called_by(function: Function) -> str:
-    """The name by which others call a function or a method; ``Criterion()`` where it is the object that they call."""
-    is_object = function.owner is not None and (function.name == "__call__" or is_forward(function))
-    return f"{function.owner.name}()" if function.owner is not None and is_object else function.name
+    """What other files call to run a function; a forward, too, is run by who calls the object: ``Criterion()``."""
+    return f"{function.owner.name}()" if function.owner is not None and is_forward(function) else function.asked_as
 
 
 def is_trained_by_others(facts: Facts, value: Value) -> bool:

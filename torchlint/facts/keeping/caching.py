@@ -221,7 +221,7 @@ class Caching:
             return by_row
         if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:
             return by_length
-        if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
+        if (taken := self._tensor_parameter(cached)) is not None and self._is_asked_by_others(cached, taken):
             return CacheGrowth(cached, None, taken, True)
         if not cached.calls and cached.size is None and cached.given and self._keeps_outputs(cached.function):
             return CacheGrowth(cached, None, cached.given[0], False, unseen=True)
@@ -308,7 +308,12 @@ class Caching:
         return any(self.facts.extents.is_output(value) and self.tensors.holds_tensors(value) for value in results)
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:
-        return next((p for p in cached.given if self.tensors.is_tensor(p)), None)
+        return next((p for p in cached.given if self.tensors.is_tensor(p) and not _is_asked_what_it_is(p)), None)
+
+    def _is_asked_by_others(self, cached: Cached, taken: Value) -> bool:
+        """Whether nobody here calls a function, but for functions that nobody here calls, with what they are given."""
+        asked = [(call.function, binding.get(taken)) for call, binding in cached.calls]
+        return all(one in of.parameters and not self.solution.callers.get(of) for of, one in asked)
 
     def _new_instance(self, call: Value) -> Loop | Function | None:
         method = call.callee if call.op is Op.CALL else call
@@ -361,6 +366,12 @@ def _is_of_another_property(getter: Value, function: Function) -> bool:
     """Whether the cache of a property with another name is emptied: ``type(self).device.fget.cache_clear()``."""
     behind = getter.inputs[0] if getter.op is Op.ATTRIBUTE and getter.name == "fget" else None
     return behind is not None and behind.op is Op.ATTRIBUTE and behind.name != function.name
+
+
+def _is_asked_what_it_is(parameter: Value) -> bool:
+    """``isinstance(step, int)``: whether a function takes for a parameter what is no tensor as well."""
+    asking = (user for user in parameter.users if user.op is Op.CALL)
+    return any(call.callee.name == "builtins.isinstance" and parameter in call.arguments[:1] for call in asking)
 
 
 def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:

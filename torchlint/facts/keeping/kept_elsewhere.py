@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.by_field import EACH
+from torchlint.facts.keeping.unknown_items import read_of_unknown
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
 from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
@@ -125,6 +126,8 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
     held = [one for atom in facts.solution.final(given) for one in _items(facts.solution, atom)]
     if items := [value for key, value in held if isinstance(key, str) and item_named(key) == of]:
         return [_as_written(one, one.syntax) for one in items]
+    if of.startswith("[") and (read := read_of_unknown(facts.graph, given, of)) is not None:
+        return [Use(read, None)]
     if of.endswith(CALLED):
         functions = _called(facts.solution, given, method_in(of))
         results = (one for f in functions if f.result is not None for one in f.result.inputs)
@@ -182,12 +185,12 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
     if holder.function.is_foreign and isinstance(node, cst.Attribute):
         return facts.shortly(node.value)  # it is in a list of that
     if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
-        own = _own_object(call, holder) if keep.into == 0 else None
+        own = own_object(call, holder) if keep.into == 0 else None
         return facts.shortly(node.value) if own is None else f"{own.name}.{keep.attribute}"
     return facts.name_in(call, holder)
 
 
-def _own_object(call: Value, holder: Value) -> Value | None:
+def own_object(call: Value, holder: Value) -> Value | None:
     """The ``self`` of the method that calls one which it inherits; None where ``holder`` is another object."""
     own = call.function.parameters[0] if call.function.owner is not None and call.function.parameters else None
     is_super = holder.op is Op.CALL and holder.callee.name == "builtins.super"

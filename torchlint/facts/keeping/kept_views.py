@@ -193,7 +193,7 @@ class _Search:
             return found
         if method.owner is None or method.name == "__init__" or self.solution.callers.get(method):
             return None
-        return Repetition(method, Turn.OTHER, (at,)) if self.facts.repeats(method.name) else None
+        return Repetition(method, Turn.OTHER, (at,)) if self.facts.repeats(method.asked_as) else None
 
     def _counts_rows(self, view: View, by: Loop | Function) -> bool:
         """Whether a loop counts the rows of a base that is there before it: ``table[key] = hidden[i, 0]``."""

@@ -116,6 +116,8 @@ class Bodies:
             self._foreign.views[function] = summary.view
         if summary.severed is not None:
             self._foreign.severed[function] = summary.severed
+        if summary.cuts:
+            self._foreign.cuts[function] = summary.cuts
 
     def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
         """What a function returns of what it calls, by itself or in a tuple."""

@@ -98,7 +98,7 @@ class Keeps:
             return
         into, attribute = target
         grows, is_state = averages or self._grows(store), averages and self._is_state(store, before)
-        readers = self._reading.readers(store.function, attribute) if into == 0 else ()
+        readers = self._readers(store.function, into, attribute)
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
@@ -132,6 +132,16 @@ class Keeps:
         """The parameter that is a key as it is given, ``self.last[name] = value``; -1 for any other one."""
         given, written = parameters_with_captured(function), key.unnarrowed() if key is not None else None
         return given.index(written) if written in given else -1
+
+    def _readers(self, function: Function, into: int, attribute: str) -> tuple[str, ...]:
+        """Who may give on what a function has kept; of a parameter that is no own object its owner is not seen."""
+        if into > 0:
+            return ()
+        return (
+            self._reading.readers(function, attribute)
+            if into == 0
+            else self._reading.readers_of_global(function, attribute)
+        )
 
     def _writes_into_tensor(self, store: Store) -> bool:
         """``self.table[rows] = values``: whether the numbers are copied, with their graph where gradients are on."""
@@ -208,7 +218,7 @@ class Keeps:
             }
             for argument, (position, of), is_computed in self._given_in(arguments, keep, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
-                readers = self._reading.readers(call.function, attribute) if into == 0 else ()
+                readers = self._readers(call.function, into, attribute)
                 computed = is_computed or keep.is_computed
                 parameter = parameters_with_captured(call.function)[position]
                 is_same = parameter in held_in(argument, RESHAPED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,16 @@ class Reading:
         owner = function.owner_around
         if owner is None:
             return ()
-        place = Place(owner.root(), attribute)
         methods = (method for cls in owner.lineage() for method in cls.methods.values())
+        return self._of(methods, function, Place(owner.root(), attribute))
+
+    def readers_of_global(self, function: Function, name: str) -> tuple[str, ...]:
+        """The functions at the top level that may give a global variable on with its graph, or train on it."""
+        module = self.facts.graph.module
+        functions = (one for one in self.facts.graph.functions if one.parent is module and one.owner is None)
+        return self._of(functions, function, Place(module, name))
+
+    def _of(self, methods: Iterable[Function], function: Function, place: Place) -> tuple[str, ...]:
         # Who puts something there reads it for that alone, as far as is seen.
         return tuple(
             method.name

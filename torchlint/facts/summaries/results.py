@@ -14,7 +14,7 @@ from torchlint.facts.summaries.parts import Part, PartKind, Shape
 from torchlint.facts.summaries.shapes import Shapes
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, Derived, Unknown, is_graphless
-from torchlint.facts.values.graph import Class, Function, Key, Op, Value
+from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Value
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Results:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
         behind = reached([value], partial(self._operands_or_paths, calls))
         found = [one for one in behind if one in calls and not self._only_computes(one)]
+        found = [one for one in found if one.mode is not Mode.OFF] or found  # which say nothing of a graph
         # `target.flatten()` computes, too; what is called with it tells more.
         return next((one for one in found if not self.flows.is_arithmetic(one)), found[0] if found else None)
 

@@ -25,6 +25,7 @@ from torchlint.facts.keeping.holding_attributes import HoldingAttributes
 from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
+from torchlint.facts.summaries.cutting import cut_by
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.given_parts import parameters_with_captured
@@ -151,6 +152,7 @@ class _Summariser:
 
     def _function(self, function: Function) -> FunctionSummary:
         calls, trains = self._calls(function), self.facts.steps.trains(function)
+        keeps = self._keeps.of(function)
         return FunctionSummary(
             name=function.name,
             parameters=tuple(map(self._parameter, function.parameters)),
@@ -166,7 +168,7 @@ class _Summariser:
             is_async=function.is_async,
             is_generator=function.is_generator,
             calls=(*calls.values(), *self._handed(function)),
-            keeps=self._keeps.of(function),
+            keeps=keeps,
             effects=(
                 *self._doings.of(function),
                 *self._given_back(function),
@@ -192,6 +194,7 @@ class _Summariser:
             hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
             differentiates_by=tuple(dict.fromkeys(given_several(self.facts, function))),
+            cuts=cut_by(self.flows, function, self._handed_on) if not keeps else (),
             closure=self._closure(function),
         )
 

@@ -359,7 +359,7 @@ class Repetitions:
         stepping = [c for c in self.steps.calls_in(function) if c.loop is None and self.steps_optimizer(c)]
         if any(call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE) for call in stepping):
             return True
-        return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
+        return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.asked_as)
 
     def is_asked_by_others(self, function: Function) -> bool:
         """Whether a function runs a network, draws a batch or makes a transform for what it is given, and only other
@@ -371,7 +371,7 @@ class Repetitions:
         calls = self.steps.calls_in(function)
         runs = any(call.loop is None and self._works_on_batch(call) for call in calls)
         is_asked = runs and not self.steps.trains(function)
-        return is_asked and (is_taken or self.facts.repeats(function.name))
+        return is_asked and (is_taken or self.facts.repeats(function.asked_as))
 
     def _works_on_batch(self, call: Value) -> bool:
         return self.steps.runs_module(call) or applies_tables(call) or self._draws_one(call)

@@ -1,11 +1,16 @@
 """Functions that are called again and again, although nobody is seen to: what they do would make no sense once.
 
-They are told the number of a step and log at it, or they add what they are told to a history that their object keeps.
+They are told the number of a step and log at it, or number a file by it, or they add what they are told to a history
+that their object keeps.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
@@ -19,16 +24,24 @@ WRITERS = frozenset(
 )
 """Methods of TensorBoard's ``SummaryWriter`` that take the number of a step third."""
 
+SAVING = frozenset(["savefig", "imsave"])
+"""Functions and methods that write a picture to the file of the name that they are given."""
+
+_AS_NUMBER = re.compile(r"^0?\d+d$")
+"""How a whole number is written with as many digits as the largest: ``{epoch:03d}``."""
+
 
 def is_told_step(facts: Facts, function: Function) -> bool:
     """Whether nobody is seen to call ``function``, and it is told of one step after the other.
 
     It logs at the number of a step that it is given, ``writer.add_image("sample", image, step)``, or adds what it is
-    given to a list of its object that began empty: ``self.losses.append(loss)``.
+    given to a list of its object that began empty: ``self.losses.append(loss)``. Or it saves pictures in files that are
+    numbered by it, ``figure.savefig(f"{folder}/{epoch:03d}.png")``.
     """
     if facts.solution.callers.get(function):
         return False
-    numbers = map(_logged_at, facts.steps.calls_in(function))
+    calls = facts.steps.calls_in(function)
+    numbers = [number for call in calls for number in (_logged_at(call), *_numbering(call))]
     if any(number is not None and number in function.parameters for number in numbers):
         return True
     return any(store.function is function and _adds_to_history(facts, store) for store in facts.graph.stores)
@@ -40,6 +53,23 @@ def _logged_at(call: Value) -> Value | None:
     if call.callee.op is Op.ATTRIBUTE and name in WRITERS:
         return call.argument(2, "global_step")
     return call.argument(1, "step") if call.callee.op is Op.EXTERNAL and call.callee.name == "wandb.log" else None
+
+
+def _numbering(call: Value) -> Iterator[Value]:
+    """The numbers that are written into the name of the file which a CALL saves, in a row of digits."""
+    names = call.arguments if call.callee.name.rpartition(".")[2] in SAVING else ()
+    for part in (part for name in names for part in name.computed_from()):
+        if isinstance(part.syntax, cst.FormattedString):
+            filled = [one for one in part.syntax.parts if isinstance(one, cst.FormattedStringExpression)]
+            yield from (
+                value for one, value in zip(filled, part.inputs, strict=False)
+                if len(filled) == len(part.inputs) and _is_of_digits(one)
+            )  # fmt: skip
+
+
+def _is_of_digits(filled: cst.FormattedStringExpression) -> bool:
+    spec = filled.format_spec or ()
+    return len(spec) == 1 and isinstance(spec[0], cst.FormattedStringText) and bool(_AS_NUMBER.match(spec[0].value))
 
 
 def _adds_to_history(facts: Facts, store: Store) -> bool:

@@ -49,6 +49,7 @@ class Foreign:
         views: of what functions return views.
         made: by which names of torch or of another library something is made that an object or a module there has.
         severed: functions whose results have no graph where the parameter, from 0, is true, or is not.
+        cuts: the parameters, from 0, of whose graph nothing comes back from functions that detach them.
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
@@ -95,6 +96,7 @@ class Foreign:
     views: dict[Function, ViewSummary] = field(default_factory=dict)
     made: dict[Value, set[str]] = field(default_factory=lambda: defaultdict(set))
     severed: dict[Function, tuple[int, bool]] = field(default_factory=dict)
+    cuts: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)

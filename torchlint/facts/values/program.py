@@ -217,6 +217,11 @@ class Function:
             function = function.parent
         return function.owner
 
+    @property
+    def asked_as(self) -> str:
+        """What other files call to run it: of ``__call__`` the objects of its class, ``Objective()``."""
+        return f"{self.owner.name}()" if self.owner is not None and self.name == "__call__" else self.name
+
     def is_inside(self, outer: Function) -> bool:
         """Whether it is ``outer``, or is defined in it."""
         around: Function | None = self
