@@ -395,6 +395,8 @@ class _Search:
 
     def _depends_only_on(self, value: Value, call: Value) -> bool:
         """Whether all that brings a graph into ``value`` is the forward."""
+        if value.op is Op.CALL and not self.flows.is_arithmetic(value) and self.flows.live_parts(value):
+            return self._of(value) is not None  # `out, target = student(x), teacher(x)`: the student has its own
         sources: Sequence[Value] = (
             [value.callee.inputs[0], *value.arguments] if _is_tensor_method(value) else value.inputs
         )
