@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -13,6 +13,7 @@ from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import OnContext, on_contexts
 from torchlint.facts.autograd.contracts import Contract, contracts
 from torchlint.facts.autograd.followers import FollowerForward, follower_forwards
+from torchlint.facts.autograd.gradient_readers import gradient_readers
 from torchlint.facts.autograd.gradients import Zeroing, zeroings
 from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inferences
@@ -27,6 +28,7 @@ from torchlint.facts.autograd.retention import Retention, cost_of, retention_in,
 from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.autograd.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
+from torchlint.facts.autograd.trained_elsewhere import TrainedElsewhere
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
@@ -185,6 +187,16 @@ class Facts(Solved):
     def idle_phases(self) -> list[IdlePhase]:
         """Every function that trains or not, run with gradients on where it does not."""
         return idle_phases(self)
+
+    @cached_property
+    def gradient_readers(self) -> Mapping[Function, frozenset[int]]:
+        """The functions that read gradients of what they are given, and for which of their parameters, from 0."""
+        return gradient_readers(self)
+
+    @cached_property
+    def trained_elsewhere(self) -> TrainedElsewhere:
+        """Which values other files differentiate."""
+        return TrainedElsewhere(self.flows, self.others_train_on_result)
 
     def cost_of(self, use: Use) -> Retention:
         """What keeping a value costs, wherever it is kept."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
+from torchlint.facts.autograd.told_apart import told_apart
 from torchlint.facts.host.recording import Recording, bound
 from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on
 from torchlint.facts.keeping.checkpoints import Checkpoint
@@ -35,8 +37,9 @@ class Repairs(Wording):
     def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
         """The repair that detaches values where they are used; None where one is not written there, or may be a number.
 
-        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor). Of a
-        distribution the tensors are detached of which it is made there.
+        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor), and the
+        program does not tell it apart from others by anything but its numbers. Of a distribution the tensors are
+        detached of which it is made there.
         """
         tensors = [self._tensors_of(use) for use in uses]
         if not all(tensors):
@@ -49,7 +52,13 @@ class Repairs(Wording):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
-        return Fix(title, edits, safe=all(certain(use.value) for use in uses))
+        safe = all(certain(use.value) and use.value not in self._told_apart for use in uses)
+        return Fix(title, edits, safe=safe)
+
+    @cached_property
+    def _told_apart(self) -> frozenset[Value]:
+        """The tensors of which it matters which object they are."""
+        return told_apart(self.flows)
 
     def _is_number_for_some(self, value: Value) -> bool:
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from torchlint.project.differentiated import differentiates_result, may_differentiate
 from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.trained import may_train, trains_on_result
+from torchlint.project.trained import may_train
 from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
 
 __all__ = ["Readers"]
@@ -37,8 +38,8 @@ class Readers:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""
         with self._files.asked():
             others = (one for one in self._files.calling_others(path, name) if self._files.imports(one, path))
-            trees = (self._files.tree_of(other) for other in others if may_train(self._files.text_of(other)))
-            return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+            trees = (self._files.tree_of(other) for other in others if may_differentiate(self._files.text_of(other)))
+            return any(tree is not None and differentiates_result(tree, name) for tree in trees)
 
     def only_read(self, path: str, name: str) -> bool:
         """Whether a file that reaches ``path`` calls what has this name, and nobody goes on with more than numbers."""

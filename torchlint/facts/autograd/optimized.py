@@ -6,7 +6,7 @@ optimizer. So a module is left alone as soon as it might be trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from torchlint import torch_api
@@ -231,7 +231,30 @@ class Optimized:
                 found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
-        return found
+        found += self._descended_elsewhere()
+        return found + self._sharing(found)
+
+    def _descended_elsewhere(self) -> Iterator[Value]:
+        """The modules of which functions of other files read the gradients: a step written by hand there."""
+        for function, effects in self.solution.graph.foreign.effects.items():
+            of = [position for done in effects if done.kind is EffectKind.READS_GRADIENTS for position in done.of]
+            for call in self.solution.callers.get(function, ()) if of else ():
+                given = (self.solution.passed(call, function, position) for position in of)
+                for one in given:
+                    if one is not None:
+                        yield from filter(self._is_module, (one, *one.computed_from()))
+
+    def _sharing(self, trained: Sequence[Value]) -> list[Value]:
+        """The modules that share a parameter with one of those that are ``trained``: ``head.weight = table.weight``."""
+        ties = [
+            (store.holder, store.value.inputs[0])
+            for store in self.solution.graph.stores
+            if store.attribute and store.holder is not None and store.value.op is Op.ATTRIBUTE
+            if self.flows.is_leaf(store.value) and self._is_module(store.holder)
+        ]
+        extent = self._extent(trained) if ties else frozenset()
+        shared = [pair for pair in ties if any(not self.roots(one).isdisjoint(extent) for one in pair)]
+        return [one for pair in shared for one in pair]
 
     def _with_owners(self, module: Value) -> Iterator[Value]:
         """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.

@@ -195,6 +195,8 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
+        if self.trainees.is_clipped(module) or any(self._is_given_unseen(module, one) for one in backwards):
+            certain = False
         is_given = helped is not None and helped.function is call.function
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
         whole = made is None and self._is_whole(call)
@@ -207,6 +209,17 @@ class _Search:
         """The networks that a CALL runs, itself or by a function that it gives them to."""
         network = self.forwarded.module(call) or self._run_by_helper(call)
         return [network] if network is not None else self.forwarded.run_elsewhere(call)
+
+    def _is_given_unseen(self, module: Value, backward: Backward) -> bool:
+        """Whether code that is not seen is given a network in the loop of a backward: it may look at its gradients."""
+        if backward.loop is None:
+            return False
+        return any(
+            not self._roots(module).isdisjoint(self._roots(argument))
+            for call in self.steps.calls_within(backward.loop)
+            if self.flows.is_unknown_call(call)
+            for argument in call.arguments
+        )
 
     def _is_discarded(self, module: Value, backward: Backward) -> bool:
         return self.discarding.is_discarded(module, backward, self._networks_of)
