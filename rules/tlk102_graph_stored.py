@@ -61,9 +61,8 @@ class GraphStored(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each insertion into a container that is not trained on and no accumulation."""
-        accumulated = {accumulation.statement for accumulation in facts.accumulations}
         for insertion in facts.insertions:
-            if insertion.statement in accumulated:
+            if insertion.statement in facts.accumulating:
                 continue
             holders = [insertion.allocation or insertion.holder, insertion.holder]
             retention = facts.retention_in(insertion.statement, holders, insertion.parts)

@@ -60,9 +60,8 @@ class HiddenStateCarried(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each state that is carried with its graph."""
-        told = {accumulation.statement for accumulation in facts.accumulations}
         for carried in facts.carried_states:
-            if carried.statement not in told:
+            if carried.statement not in facts.accumulating:
                 yield _finding(facts, carried)
 
 

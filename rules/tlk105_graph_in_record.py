@@ -71,8 +71,7 @@ class GraphInRecord(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that hands over a graph, unless another rule names it."""
-        told = {accumulation.statement for accumulation in facts.accumulations}
-        told |= {insertion.statement for insertion in facts.insertions}
+        told = facts.accumulating | facts.inserting
         for record in facts.records:
             if record.statement in told or record.kept in told or record.averages:
                 continue

@@ -13,6 +13,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.hooks.forgotten import Forgotten
+    from torchlint.facts.hooks.forward_hooks import Hook
     from torchlint.facts.hooks.hook_store import HookStore
     from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere
     from torchlint.facts.hooks.untaken import Untaken
@@ -76,8 +77,7 @@ class HookKeepsOutput(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement of a hook that keeps a graph."""
-        told = {insertion.statement for insertion in facts.insertions}
-        told |= {accumulation.statement for accumulation in facts.accumulations}
+        told = {*facts.accumulating, *facts.inserting}
         for forgotten in facts.forgotten_lists:
             if forgotten.pile.store.statement not in told:
                 told.add(forgotten.pile.store.statement)
@@ -110,9 +110,13 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
         ),
         level=level,
         memory=memory,
-        evidence=tuple(_evidence(facts, kept)),
+        evidence=(
+            _becomes_a_hook(facts, kept.hook, f"`{kept.hook.function.name}`"),
+            *_run(facts, kept),
+            Step(kept.store.statement, f"`{kept.name}` keeps it here"),
+        ),
         fix=replace(fix, safe=bool(kept.surely_tensor)) if fix is not None else None,
-        explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
+        explained_by=_explained(facts, kept),
     )
 
 
@@ -129,7 +133,7 @@ def _forgotten(facts: Facts, forgotten: Forgotten) -> Finding:
         level=Level.WARNING,
         memory=Memory.DEVICE_GROWS,
         evidence=(
-            Step(facts.statement_of(hook.registration), f"`{hook.function.name}` becomes a hook here"),
+            _becomes_a_hook(facts, hook, f"`{hook.function.name}`"),
             Step(store.statement, f"`{pile.name}` is filled here"),
             Step(forgotten.statement, f"`{emptied}` alone is emptied here"),
         ),
@@ -150,7 +154,7 @@ def _untaken(facts: Facts, left: Untaken) -> Finding:
         level=Level.WARNING if left.forward is not None else Level.NOTE,
         memory=Memory.DEVICE_GROWS,
         evidence=(
-            Step(facts.statement_of(hook.registration), f"`{hook.function.name}` becomes a hook here"),
+            _becomes_a_hook(facts, hook, f"`{hook.function.name}`"),
             *run,
             Step(store.statement, f"`{name}` is filled here"),
         ),
@@ -159,50 +163,42 @@ def _untaken(facts: Facts, left: Untaken) -> Finding:
 
 def _elsewhere(facts: Facts, kept: HookElsewhere) -> Finding:
     hook, tensor = kept.hook, kept.tensor.name
-    level, memory, cost = _cost_of_growth(spent=kept.spent) if kept.forward is not None else _COST_UNSEEN
-    owner = f"{hook.function.owner.name}." if hook.function.owner is not None else ""
+    level, memory, cost = _cost(kept)
     return Finding(
         node=facts.statement_of(hook.registration),
         message=(
-            f"`{owner}{hook.function.name}` of {kept.file} keeps the graph of every `{tensor}` that it is given as a"
+            f"`{hook.function.full_name}` of {kept.file} keeps the graph of every `{tensor}` that it is given as a"
             f" hook{cost}; let it detach what it keeps",
         ),
         level=level,
         memory=memory,
-        evidence=(Step(facts.statement_of(hook.registration), "it becomes a hook here"), *_run(facts, kept)),
-        explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
+        evidence=(_becomes_a_hook(facts, hook, "it"), *_run(facts, kept)),
+        explained_by=_explained(facts, kept),
     )
 
 
-_COST_UNSEEN = (
-    Level.WARNING,
-    Memory.DEVICE_GROWS,
-    ": with gradients on memory grows with each forward by all activations before it",
-)
-
-
-def _cost(kept: HookStore) -> tuple[Level, Memory, str]:
+def _cost(kept: HookStore | HookElsewhere) -> tuple[Level, Memory, str]:
     if not kept.grows:
         return Level.NOTE, Memory.PEAK, ", until the next forward overwrites it"
     if kept.forward is None:
-        return _COST_UNSEEN
-    return _cost_of_growth(spent=kept.spent)
-
-
-def _cost_of_growth(*, spent: bool) -> tuple[Level, Memory, str]:
-    if spent:
+        cost = ": with gradients on memory grows with each forward by all activations before it"
+        return Level.WARNING, Memory.DEVICE_GROWS, cost
+    if kept.spent:
         return Level.WARNING, Memory.HOST_GROWS, ", whose backward runs: host memory grows with each forward"
     cost = ", no backward frees it: GPU memory grows with each forward by all activations before it"
     return Level.ERROR, Memory.DEVICE_GROWS, cost
 
 
-def _evidence(facts: Facts, kept: HookStore) -> Iterator[Step]:
-    yield Step(facts.statement_of(kept.hook.registration), f"`{kept.hook.function.name}` becomes a hook here")
-    yield from _run(facts, kept)
-    yield Step(kept.store.statement, f"`{kept.name}` keeps it here")
+def _becomes_a_hook(facts: Facts, hook: Hook, name: str) -> Step:
+    return Step(facts.statement_of(hook.registration), f"{name} becomes a hook here")
 
 
 def _run(facts: Facts, kept: HookStore | HookElsewhere) -> Iterator[Step]:
     if kept.seen_at is not None:
         runs = "this forward runs it" if kept.seen_at is kept.forward else "this call runs it in another file"
         yield Step(facts.statement_of(kept.seen_at), f"{runs} with gradients on")
+
+
+def _explained(facts: Facts, kept: HookStore | HookElsewhere) -> str | None:
+    """Inference that is told by itself is why no backward comes."""
+    return "TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CALLERS = 2
 """So many callers are named as evidence."""
 
+KEPT = "every activation is kept until the output is dropped, GPU memory peaks"
+
 
 class InferenceWithGrad(Rule):
     """Evaluation or prediction runs a network with gradients on.
@@ -91,9 +93,7 @@ class InferenceWithGrad(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
-        for inference in facts.inferences.found.values():
-            if inference.function in facts.guarded_in_vain:
-                continue  # TLK202 names the guard that has no effect
+        for inference in facts.unguarded_inferences:
             if inference.elsewhere:
                 yield from self._elsewhere(facts, inference)
             elif inference.inline:
@@ -103,27 +103,23 @@ class InferenceWithGrad(Rule):
         yield from (self._idle(facts, phase) for phase in facts.idle_phases)
 
     def _idle(self, facts: Facts, phase: IdlePhase) -> Finding:
-        forward = phase.forwards[0]
-        statement, call = facts.statement_of(forward), facts.statement_of(phase.calls[0])
-        steps = [Step(facts.statement_of(call), "called here, with gradients on, to train nothing")
-                 for call in phase.calls[:CALLERS]]  # fmt: skip
+        forward, calls = phase.forwards[0], [facts.statement_of(call) for call in phase.calls[:CALLERS]]
+        steps = [Step(call, "called here, with gradients on, to train nothing") for call in calls]
         return Finding(
-            node=statement,
+            node=facts.statement_of(forward),
             message=(
-                f"`{facts.called(forward)}` runs with gradients on also for the call in line ", LineOf(call),
-                ", where the backward in line ", LineOf(phase.backward), " does not run: every activation is kept until"
-                " the output is dropped, GPU memory peaks; put it under `with torch.set_grad_enabled(...)` and the"
-                " condition of the backward, or that call under `with torch.no_grad():`",
+                f"`{facts.called(forward)}` runs with gradients on also for the call in line ", LineOf(calls[0]),
+                ", where the backward in line ", LineOf(phase.backward), f" does not run: {KEPT}; put it under `with"
+                " torch.set_grad_enabled(...)` and the condition of the backward, or that call under `with"
+                " torch.no_grad():`",
             ),
             level=Level.WARNING,
             memory=Memory.PEAK,
-            evidence=(Step(statement, "the forward records a graph here"), *steps),
+            evidence=(Step(facts.statement_of(forward), "the forward records a graph here"), *steps),
         )  # fmt: skip
 
     def _whole(self, facts: Facts, inference: Inference) -> Finding:
-        function = inference.function.syntax
-        networks = (call for call in inference.forwards if facts.steps.calls_module(call))
-        first = next(networks, inference.forwards[0])
+        function, network = inference.function, inference.network
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
         doubt = ", unless that switches them off itself" if inference.unseen else ""
         doubt = ", where its caller does not switch them off" if inference.doubtful else doubt
@@ -132,18 +128,18 @@ class InferenceWithGrad(Rule):
             doubt = " where it is given an array"
             advice = "switch them off where that is so, or decorate it with `@torch.no_grad()`"
         elif inference.flag is None:
-            fix = facts.guard(inference.function, safe=not inference.hands_out)
+            fix = facts.guard(function, safe=not inference.hands_out)
         else:  # who passes it may train
             doubt = f" where `{inference.flag.name}` is left out"
             advice = f"put it under `with torch.set_grad_enabled({inference.flag.name}):`"
         return Finding(
-            node=function,
+            node=function.syntax,
             message=(
-                f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
-                LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
+                f"`{function.name}` runs `{facts.called(network)}` with gradients on (line ",
+                LineOf(facts.statement_of(network)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
                 f" {advice}",
             ),
-            level=Level.NOTE if _is_in_doubt(inference) else Level.WARNING,
+            level=Level.NOTE if inference.is_in_doubt else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
             fix=fix,
@@ -159,8 +155,8 @@ class InferenceWithGrad(Rule):
             yield Finding(
                 node=statement,
                 message=(
-                    f"`{called}` runs forwards in another file with gradients on and throws the graph away: every"
-                    f" activation is kept until the output is dropped, GPU memory peaks; {advice}",
+                    f"`{called}` runs forwards in another file with gradients on and throws the graph away: {KEPT};"
+                    f" {advice}",
                 ),
                 level=Level.WARNING if inference.others_guard else Level.NOTE,
                 memory=Memory.PEAK,
@@ -183,10 +179,6 @@ class InferenceWithGrad(Rule):
             )
 
 
-def _is_in_doubt(inference: Inference) -> bool:
-    return inference.unseen or inference.doubtful or inference.partly_frozen or inference.for_arrays
-
-
 def _inert(inference: Inference) -> str:
     if inference.partly_frozen:
         return ", though a part of it is frozen,"
@@ -196,16 +188,14 @@ def _inert(inference: Inference) -> str:
 def _kept(inference: Inference) -> str:
     if inference.partly_frozen:
         return "from its first part on that is not frozen, activations are kept until the output is dropped"
-    return "every activation is kept until the output is dropped, GPU memory peaks"
+    return KEPT
 
 
 def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:
     calls = [facts.statement_of(call) for call in inference.forwards]
     steps = [Step(node, "a forward records a graph here") for node in dict.fromkeys(calls)]
-    known = facts.solution.callers.get(inference.function, ())
-    callers = [call for call in known if not call.function.is_foreign]
-    if not callers:
-        steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this run"))
-    recording = sorted(filter(facts.modes.records, callers), key=lambda call: call.index)
-    steps += [Step(facts.statement_of(call), "called from here with gradients on") for call in recording[:CALLERS]]
+    callers = facts.solution.callers_in_file(inference.function)
+    steps += [] if callers else [Step(inference.function.syntax, "no caller that guards it is seen in this run")]
+    recording = list(filter(facts.modes.records, callers))[:CALLERS]
+    steps += [Step(facts.statement_of(call), "called from here with gradients on") for call in recording]
     return tuple(steps)

@@ -107,7 +107,7 @@ def _message(facts: Facts, guard: IdleGuard) -> tuple[str | LineOf, ...]:
         call=call,
         costs=": gradients are not switched on; " if guard.mode.value == "on" else _COSTS,
         function=guard.function.name,
-        victim=f"{victim.owner.name}.{victim.name}" if victim.owner is not None else victim.name,
+        victim=victim.full_name,
         work=f"`{facts.called(guard.work)}(...)`" if guard.work is not None and guard.calls else "this generator",
         where="over the rest of the block" if guard.followed else "around the forward",
         decorate="" if guard.function.is_async else f", or decorate the generator with `@{call}`",

@@ -110,52 +110,61 @@ class FrozenForwardWithGrad(Rule):
 
 def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
     """A network that is made in the file, and run by an object of another one."""
-    assert forward.backward is not None
-    statement, making = facts.statement_of(forward.call), facts.statement_of(made)
     if forward.part:
         return _of_part(facts, forward, made)
-    why = (
-        "whose gradients are zeroed before its optimizer steps"
-        if forward.trained
-        else "which is trained by no optimizer"
-    )
-    advice = "" if forward.trained else "make it with `.requires_grad_(False)`, or "
-    return Finding(
-        node=statement,
-        message=(
-            f"`{forward.name}` runs a network that it was given (line ", LineOf(making), f"), {why},"
-            " with gradients on: its activations stay until the backward",
-            *_where(forward.backward), ", which computes gradients for all its parameters; GPU memory peaks;"
-            f" {advice}run it there under `torch.no_grad()`",
-        ),
-        level=Level.NOTE if forward.supposed else Level.WARNING,
-        memory=Memory.PEAK,
-        evidence=(
-            Step(making, "the network is made here, with parameters that require grad"),
-            Step(statement, "it records a graph here, in another file"),
-            Step(forward.backward.statement, "backward goes through it here, for nothing"),
-        ),
+    making, why = facts.statement_of(made), "which is trained by no optimizer"
+    advice = "make it with `.requires_grad_(False)`, or "
+    if forward.trained:
+        why, advice = "whose gradients are zeroed before its optimizer steps", ""
+    return _run_there(
+        facts, forward,
+        told=(f"`{forward.name}` runs a network that it was given (line ", LineOf(making), f"), {why},"),
+        after=f", which computes gradients for all its parameters; GPU memory peaks; {advice}",
+        making=Step(making, "the network is made here, with parameters that require grad"),
+        vain="backward goes through it here, for nothing",
     )  # fmt: skip
 
 
 def _of_part(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
     """A network that a class of another file makes, and runs beside the one that is trained."""
+    making = facts.statement_of(made)
+    return _run_there(
+        facts, forward,
+        told=(f"`{forward.name}` (made in line ", LineOf(making), f") runs its `{forward.part}`, which is trained by no"
+              " optimizer,"),
+        after=" is over; GPU memory peaks; freeze it there with `.requires_grad_(False)`, or ",
+        making=Step(making, "the object that has the network is made here"),
+        vain="backward runs here, and no optimizer has its parameters",
+    )  # fmt: skip
+
+
+def _run_there(
+    facts: Facts, forward: UntrainedForward, *, told: tuple[str | LineOf, ...], after: str, making: Step, vain: str
+) -> Finding:
+    """What another file runs with gradients on.
+
+    Args:
+        facts: the facts of the file.
+        forward: the forward that the other file runs.
+        told: which network runs there, and why in vain.
+        after: how long its activations stay, and what to do but run it under a guard.
+        making: where the network, or the object that has it, is made.
+        vain: what the backward does for it.
+    """
     assert forward.backward is not None
-    statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    statement = facts.statement_of(forward.call)
     return Finding(
         node=statement,
         message=(
-            f"`{forward.name}` (made in line ", LineOf(making), f") runs its `{forward.part}`, which is trained by no"
-            " optimizer, with gradients on: its activations stay until the backward",
-            *_where(forward.backward), " is over; GPU memory peaks; freeze it there with `.requires_grad_(False)`,"
-            " or run it there under `torch.no_grad()`",
+            *told, " with gradients on: its activations stay until the backward", *_where(forward.backward),
+            f"{after}run it there under `torch.no_grad()`",
         ),
         level=Level.NOTE if forward.supposed else Level.WARNING,
         memory=Memory.PEAK,
         evidence=(
-            Step(making, "the object that has the network is made here"),
+            making,
             Step(statement, "it records a graph here, in another file"),
-            Step(forward.backward.statement, "backward runs here, and no optimizer has its parameters"),
+            Step(forward.backward.statement, vain),
         ),
     )  # fmt: skip
 

@@ -11,8 +11,8 @@ from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.hook_lifetimes import PiledHook
     from torchlint.facts.hooks.left_hooks import LeftHook
-    from torchlint.facts.hooks.registrations import PiledHook
 
 
 class HookRegisteredAgain(Rule):

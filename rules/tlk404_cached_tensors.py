@@ -81,9 +81,8 @@ class CachedTensors(Rule):
         """Yield one finding for each cache, and one for each statement that fills a dictionary."""
         for growth in facts.growing_caches:
             yield _of_lengths(facts, growth) if growth.is_length else _of_cache(facts, growth)
-        stored = {insertion.statement for insertion in facts.insertions}
         for memo in facts.growing_memos:
-            yield _of_memo(facts, memo, "TLK102" if memo.statement in stored else None)
+            yield _of_memo(facts, memo, "TLK102" if memo.statement in facts.inserting else None)
 
 
 def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:

@@ -11,7 +11,18 @@ from torchlint.frameworks.searching import SEARCHING
 from torchlint.frameworks.serving import SERVING
 from torchlint.frameworks.table import ROWS
 
-__all__ = ["ROWS", "SERVING", "Holds", "Row", "method_names", "names", "packages", "rows_holding", "rows_named"]
+__all__ = [
+    "ROWS",
+    "SERVING",
+    "Holds",
+    "Row",
+    "method_names",
+    "names",
+    "packages",
+    "rows_holding",
+    "rows_named",
+    "rows_receiving",
+]
 
 
 @cache
@@ -35,6 +46,12 @@ def _rows_of_any_package() -> tuple[Row, ...]:
 def rows_holding(holds: Holds) -> tuple[Row, ...]:
     """All rows of which this is promised."""
     return tuple(row for row in ROWS if row.holds is holds)
+
+
+@cache
+def rows_receiving(holds: Holds, count: int) -> tuple[Row, ...]:
+    """The rows that tell such methods by what they receive, where that is so many parameters beside ``self``."""
+    return tuple(row for row in rows_holding(holds) if len(row.receives) == count > 0)
 
 
 def packages() -> tuple[str, ...]:

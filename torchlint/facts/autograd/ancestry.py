@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.autograd.written import brings_graph, made_of, written_into
-from torchlint.facts.values.dictionaries import lists_keys
+from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
@@ -166,7 +166,7 @@ class Ancestry:
         """What a call computes with: its arguments, but for those that a function of the file gives nothing on of."""
         receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
         functions = self.solution.functions_of(call)
-        if call.arguments and lists_keys(call, self.solution.final(call.arguments[0])):
+        if surely_lists_keys(self.solution, call):
             return [call.callee]
         is_seen = all(isinstance(atom, FunctionReference) for atom in self.solution.final(call.callee))
         if is_seen and functions and all(map(self._gives_numbers, functions)):

@@ -63,8 +63,12 @@ class Contract:
     is_certain: bool = True
 
 
-def contracts(facts: Facts) -> Iterator[Contract]:
+def contracts(facts: Facts) -> list[Contract]:
     """Every record by contract of a file."""
+    return list(_found(facts))
+
+
+def _found(facts: Facts) -> Iterator[Contract]:
     for function in facts.graph.functions:
         given, kept = promised(function, Holds.GIVEN_GRAPH), promised(function, Holds.RESULT_KEPT)
         if given is not None and len(function.parameters) > 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.summaries.effect_kinds import EffectKind
-from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
+from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, is_optimizer
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
@@ -115,9 +115,7 @@ def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
     """Whether ``receiver`` is an optimizer or a module; without ``known``: whether nothing says that it is not."""
     atoms = facts.solution.final(receiver)
     if any(
-        isinstance(atom, Module)
-        or (isinstance(atom, Tool) and atom.kind == "optimizer")
-        or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        isinstance(atom, Module) or is_optimizer(atom) or (isinstance(atom, Instance) and is_module_class(atom.cls))
         for atom in atoms
     ):
         return True

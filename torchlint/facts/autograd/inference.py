@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.answers_in_arrays import AnswersInArrays
-from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.beside_training import BesideTraining
 from torchlint.facts.autograd.by_contract import InferringMethods
@@ -18,7 +17,7 @@ from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.detached_ends import is_target_of_step
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
-from torchlint.facts.autograd.layers import layers
+from torchlint.facts.autograd.left_out import LeftOut, is_metric_of_several
 from torchlint.facts.autograd.left_terms import LeftTerms
 from torchlint.facts.autograd.left_to_callers import LeftToCallers, asks_whole_network
 from torchlint.facts.autograd.made_up import Maker, makers
@@ -34,19 +33,15 @@ from torchlint.facts.autograd.unseen_training import given_while_training
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps, called_object
-from torchlint.facts.values.domain import Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, trains_on_result
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.frameworks import is_module_class, may_be_module, may_be_optimizer, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.overriding import is_left_open
-from torchlint.facts.values.parameters import all_same_objects, has_frozen_part
+from torchlint.facts.values.parameters import has_frozen_part
 
 if TYPE_CHECKING:
     from torchlint.facts.hooks.taps import Taps
-
-WITHIN = (Mode.OFF, Mode.UNKNOWN)
-"""The modes in a guard; what another context manager does within one is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +65,7 @@ class Inference:
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
         for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
+        network: the first of the forwards that is of a network, be it run by what that calls; it stands for all.
     """
 
     function: Function
@@ -87,6 +83,12 @@ class Inference:
     trained_there: bool
     for_arrays: bool
     flag: Value | None
+    network: Value
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether it is not sure that gradients are on, or for nothing, in some call of the function."""
+        return self.unseen or self.doubtful or self.partly_frozen or self.for_arrays
 
 
 class Inferences:
@@ -108,6 +110,7 @@ class Inferences:
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self.left_out = LeftOut(flows, steps)
         self._by_contract = InferringMethods(flows, steps)
         self._older_torch = OlderTorch(flows.solution)
         self._served = Served(flows.solution, steps, project)
@@ -205,6 +208,7 @@ class Inferences:
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
                 for_arrays,
                 self._by_default.flag(forwards[0]),
+                next(filter(self.steps.calls_module, forwards), forwards[0]),
             )
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
@@ -285,27 +289,11 @@ class Inferences:
         """
         if self.steps.trains(function) or trains_on_result(function) or function.parent is None:
             return True
-        made = (atom for call in self.steps.calls_in(function) for atom in self.solution.final(call))
-        if any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in made):
+        if any(may_be_optimizer(self.solution, call) for call in self.steps.calls_in(function)):
             return True  # whoever steps it
         if self._overridden.trains_in(function):
             return True
         return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
-
-    def _is_left_to_subclasses(self, call: Value) -> bool:
-        """Whether a CALL is of an object whose class has no forward to speak of: an explainer, a search, a solver.
-
-        One that is put into evaluation mode is a network, whatever its subclasses do.
-        """
-        atoms = self.solution.final(call.callee)
-        forwards = [atom.cls.method("forward") for atom in atoms if isinstance(atom, Instance)]
-        if not forwards or len(forwards) < len(atoms):
-            return False  # the most
-        if not all(method is not None and is_left_open(method) for method in forwards):
-            return False
-        itself = set(all_same_objects(self.solution, called_object(call)))
-        modes = (one for one in self.steps.calls_in(call.function) if one.callee.name == "eval" and one.callee.inputs)
-        return all(itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes)
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
@@ -313,13 +301,13 @@ class Inferences:
         if not callees and not call.evaluating and not self.steps.calls_module(call):
             if not (call in self.flows.detached or self._methods.infers(call) or self._is_told_of(call)):
                 return False  # the most
-        if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
+        if not self.flows.modes.records(call) or self._is_used(call) or call in self.left_out.read_as_arrays:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if self._has_no_weights(call) or is_target_of_step(self.flows, call):
+        if self.left_out.has_no_weights(call) or is_target_of_step(self.flows, call):
             return False
-        if call in self._layers or _is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
+        if call in self.left_out.layers or is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
         if self.elsewhere.infers(call):
             return not self.on_a_dummy(call)
@@ -330,15 +318,17 @@ class Inferences:
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
-        if any(map(self.steps.trains, callees)) or self.may_differentiate(call) or self._overridden.trains(call):
+        if any(map(self.steps.trains, callees)) or self._overridden.trains(call):
+            return False
+        if self.left_out.may_differentiate(call):
             return False  # forces, gradient penalties: the forward itself differentiates
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
-        if self._is_left_to_subclasses(call):
+        if self.left_out.is_left_to_subclasses(call):
             return False  # which may differentiate as well
         if self.on_a_dummy(call):
             return False
-        if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
+        if call in self.left_out.prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):
             return True
@@ -348,54 +338,14 @@ class Inferences:
         """Whether a framework says that a CALL of an object runs networks: it encodes a prompt, or scores models."""
         return self._prompts.are_of(call) or self._by_contract.scores(call)
 
-    def may_differentiate(self, call: Value) -> bool:
-        """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
-        if self.solution.functions_of(call):
-            return False
-        atoms = self.solution.final(call.callee)
-        return self._has_differentiating_forward and not any(isinstance(atom, Instance) for atom in atoms)
-
-    @cached_property
-    def _has_differentiating_forward(self) -> bool:
-        return any(is_forward(function) and self.steps.trains(function) for function in self.solution.graph.functions)
-
     def _is_detached_answer(self, call: Value) -> bool:
         if call not in self._detached:
             self._detached[call] = is_detached_answer(self.flows, call)
         return self._detached[call]
 
-    def _has_no_weights(self, call: Value) -> bool:
-        """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
-        atoms = self.solution.final(call.callee)
-        return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
-
-    @cached_property
-    def _layers(self) -> frozenset[Value]:
-        """What is made a layer of: ``Sequential(*[block(3) for _ in range(n)])`` calls a class."""
-        return layers(self.flows)
-
     def _is_asked_for(self, call: Value) -> bool:
         """Whether gradients are switched on for this very call: no guard around the function would change that."""
         return call.mode is Mode.ON and call.function.parent is not None
-
-    @cached_property
-    def _read_as_arrays(self) -> frozenset[Value]:
-        """What NumPy reads, and would refuse if it had a graph: a guard stands elsewhere, or all is frozen."""
-        return read_as_arrays(self.flows)
-
-    @cached_property
-    def _prepared(self) -> frozenset[Value]:
-        """All that flows into a forward which the program guards: whoever guards that leaves the rest out on purpose.
-
-        What normalizes or augments the input of a network seldom has parameters.
-        """
-        return self.flows.ancestry.of_all(
-            argument
-            for call in self.solution.graph.of(Op.CALL)
-            if (self.steps.calls_module(call) and (call.mode in WITHIN or not self.flows.modes.records(call)))
-            or (call.mode in WITHIN and self.flows.is_unknown_call(call))
-            for argument in call.arguments
-        )
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
@@ -425,12 +375,3 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
-
-
-def _is_metric_of_several(call: Value) -> bool:
-    """``for metric in self.metrics: self.log(name, metric(predicted, wanted))``: the graph is that of who predicted."""
-    callee = call.callee
-    is_method = call.function.owner is not None and is_module_class(call.function.owner)
-    if not is_method or callee.op is not Op.ELEMENT or len(call.arguments) < 2:
-        return False
-    return all(argument.op is Op.PARAMETER for argument in call.arguments)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.reads import Reads
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.saved import Saved
 from torchlint.facts.autograd.unseen_terms import UnseenTerms
@@ -27,8 +28,6 @@ from torchlint.facts.values.homes import allocations_of, homes_of, places_of, ta
 from torchlint.facts.values.writing import Use, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
-from torchlint.syntax.filling_names import INSERTING
-from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -72,6 +71,7 @@ class Leftovers:
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
         self.repetitions = facts.repetitions
         self._saved = Saved(facts)
+        self._reads = Reads(facts)
 
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""
@@ -104,7 +104,7 @@ class Leftovers:
         births = [call for place in places for call in self._births_of(place, store)]
         if not self._outlives([*places, *births], store):
             return None
-        if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads(places))):
+        if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads.of(places))):
             return None
         if self._is_used_here(store, live) or self._may_be_term(places):
             return None
@@ -125,14 +125,14 @@ class Leftovers:
         fields = self._in_record(store.value) if not live else []
         filled = self._filled(store) if not live else []
         live = live or fields or [part for one in filled for part in self.flows.live_parts(one.value)]
-        if not live or self._continues(store, places) or self._is_deleted_here(store):
+        if not live or self._continues(store, places) or self._reads.is_deleted(store):
             return None
         if any(self._may_be_network(part) for part in live):
             return None
         births = [call for place in places for call in self._births_of(place, store)]
         if not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
             return None
-        reads = self._reads([*places, *self._fields_of(store.value)] if fields else places)
+        reads = self._reads.of([*places, *self._fields_of(store.value)] if fields else places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
         if any(map(_is_asked_as_module, reads)):
@@ -254,70 +254,11 @@ class Leftovers:
 
     # -- who reads it ---------------------------------------------------------------------------------------------
 
-    def _reads(self, places: list[Place]) -> list[Value]:
-        """All that may read one of ``places``, also of objects about which nothing is known."""
-        names = {place.path.rpartition(".")[2] for place in places}
-        found = []
-        for value in self._readers:
-            if value.place is not None:
-                found += [value] if value.place in places else []
-            elif value.op is Op.CALL:
-                named = constant_of(value.arguments[1].syntax) if value.arguments[1].syntax is not None else None
-                found += [value] if named is None or named in names else []
-            elif value.name in names:
-                known = self.solution.places(value.inputs[0], value.name)
-                foreign = self.solution.may_be(value.inputs[0], Instance)
-                found += [value] if not foreign or any(place in places for place in known) else []
-        return found
-
-    @cached_property
-    def _readers(self) -> list[Value]:
-        return [
-            v
-            for v in self.solution.graph.values
-            if v.op in (Op.READ, Op.ATTRIBUTE)
-            or (v.op is Op.CALL and v.callee.name == "builtins.getattr" and len(v.arguments) > 1)
-        ]
-
     def _is_used_here(self, store: Store, live: list[Value]) -> bool:
         """``self.loss = ...; self.loss.backward()``: the attribute is how the function itself goes on."""
         used = (self.flows.trained, self.flows.escaped, self.flows.shown)
         wanted = any(part in values for part in live for values in used)
-        return wanted and self._is_read_here(store)
-
-    def _is_read_here(self, store: Store) -> bool:
-        """Whether the function that stores it goes on to use it under that name (an item: the container it is in)."""
-        path = dotted(store.target) if store.target is not None else None
-        return path is None or any(
-            isinstance(node, cst.Attribute | cst.Name)
-            and dotted(node) == path
-            and not (self._is_assigned(node) or self._is_filled(node))
-            for node in walk(store.function.syntax)
-        )
-
-    def _is_filled(self, node: cst.CSTNode) -> bool:
-        """``self.aux.update(weights=weights)`` as a statement: something is put there, and nothing read."""
-        method = self.facts.parents.get(node)
-        if not isinstance(method, cst.Attribute) or method.attr.value not in INSERTING:
-            return False
-        call = self.facts.parents.get(method)
-        if not isinstance(call, cst.Call) or call.func is not method:
-            return False
-        return isinstance(self.facts.parents.get(call), cst.Expr)
-
-    def _is_assigned(self, node: cst.CSTNode) -> bool:
-        parent = self.facts.parents.get(node)
-        if isinstance(parent, cst.Subscript) and parent.value is node:
-            parent = self.facts.parents.get(parent)
-        while isinstance(parent, cst.Element | cst.Tuple | cst.List):  # `self.weights, self.count = weights, n`
-            parent = self.facts.parents.get(parent)
-        return isinstance(parent, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.NameItem)
-
-    def _is_deleted_here(self, store: Store) -> bool:
-        """``del self.features`` at the end of the function that set it."""
-        path = dotted(store.target) if store.target is not None else None
-        deleted = (node.target for node in walk(store.function.syntax) if isinstance(node, cst.Del))
-        return path is not None and any(dotted(target) == path for target in deleted)
+        return wanted and self._reads.are_in_function_of(store)
 
     # -- whether its graph is wanted ------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Methods that a subclass has of its own: what a method calls on its object may differentiate there.
 
-Whoever switches gradients off around ``self.scores(x)`` in a base class does so for the subclass as well whose ``scores``
-takes a gradient.
+Whoever switches gradients off around ``self.scores(x)`` in a base class does so for each subclass as well, be it for one
+whose ``scores`` takes a gradient.
 """
 
 from __future__ import annotations

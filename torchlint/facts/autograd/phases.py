@@ -51,11 +51,10 @@ def _of(facts: Facts, function: Function) -> IdlePhase | None:
     statements = list(_training(facts, function)) if forwards else []
     if not statements:
         return None
-    callers = (call for call in facts.solution.callers.get(function, ()) if not call.function.is_foreign)
-    calls = [call for call in callers if facts.modes.records(call)]
+    calls = [call for call in facts.solution.callers_in_file(function) if facts.modes.records(call)]
     idle = [
         call
-        for call in sorted(calls, key=lambda call: call.index)
+        for call in calls
         if not is_decided(facts.solution, call)
         and call not in facts.flows.trained and call not in facts.flows.inspected
         and _rules_out(facts, function, call, statements)

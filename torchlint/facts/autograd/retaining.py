@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
 from torchlint.facts.building.names import target_names
-from torchlint.facts.values.domain import Container, Tool
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_set, is_true
@@ -253,9 +253,4 @@ def _holds_parameters(argument: Value) -> bool:
 
 
 def _optimizer_steps(facts: Facts, call: Value) -> Iterator[Value]:
-    for other in facts.steps.calls_in(call.function):
-        if other.callee.op is Op.ATTRIBUTE and other.callee.name == "step":
-            subjects = [other.callee.inputs[0], *other.arguments[:1]]
-            atoms = (atom for subject in subjects for atom in facts.solution.final(subject))
-            if any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms):
-                yield other
+    return filter(facts.repetitions.steps_optimizer, facts.steps.calls_in(call.function))

@@ -149,7 +149,7 @@ def _may_be_detached(facts: Facts, value: Value) -> bool:
     """
     found = facts.flows.live(value)
     origin = found.origin if found is not None else None
-    return origin is not None and origin.op is Op.CALL and facts.inferences.may_differentiate(origin)
+    return origin is not None and origin.op is Op.CALL and facts.inferences.left_out.may_differentiate(origin)
 
 
 def _is_asked_for(value: Value) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.turns.steps import called_object
-from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
+from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, is_optimizer
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import before_moves, given_back
@@ -167,10 +167,7 @@ def _goes_elsewhere(facts: Facts, backward: Backward) -> bool:
         if call.callee.op is Op.EXTERNAL and call.callee.name.startswith(("torch.", "builtins.")):
             continue
         for argument in call.arguments:
-            if any(
-                isinstance(a, Module) or (isinstance(a, Tool) and a.kind == "optimizer")
-                for a in facts.solution.final(argument)
-            ):
+            if any(isinstance(atom, Module) or is_optimizer(atom) for atom in facts.solution.final(argument)):
                 return True
     return False
 

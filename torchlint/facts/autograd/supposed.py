@@ -42,7 +42,6 @@ class Suppositions:
 
     def accumulations(self) -> list[Accumulation]:
         """Updates from tensors that may have a graph, where no operand surely brings one."""
-        certain = {accumulation.statement for accumulation in self.facts.accumulations}
         lifetimes = self.facts.lifetimes
         beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
         may_train = self._asks_whether_it_trains or self._returns_loss
@@ -50,7 +49,7 @@ class Suppositions:
         states = [state for state in states if state.is_state and self._is_for_training(state)]
         found = [*beside, *states]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
-        return [once[statement] for statement in once if statement not in certain]
+        return [once[statement] for statement in once if statement not in self.facts.accumulating]
 
     def _is_for_training(self, state: Accumulation) -> bool:
         """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of."""

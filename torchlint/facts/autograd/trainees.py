@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.optimized import Optimized
-from torchlint.facts.values.domain import Tool
-from torchlint.facts.values.frameworks import is_given_model
+from torchlint.facts.values.frameworks import is_given_model, may_be_optimizer
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.parameter_lists import modules_listed
 
@@ -96,11 +95,7 @@ class Trainees:
     @cached_property
     def _optimized(self) -> list[Value]:
         """The modules whose parameters are given to an optimizer that is seen."""
-        made = [
-            call
-            for call in self.facts.calls()
-            if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(call))
-        ]
+        made = [call for call in self.facts.calls() if may_be_optimizer(self.solution, call)]
         given = [part for call in made for part in call.computed_from()]
         yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
         given += [part for result in yielded if result is not None for part in result.computed_from()]

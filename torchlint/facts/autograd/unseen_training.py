@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.frameworks import may_be_optimizer
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.loss_forms import is_loss
 from torchlint.facts.values.parameter_lists import lists_parameters
@@ -27,7 +27,7 @@ def is_given_what_trains(solution: Solution, call: Value) -> bool:
 def _is_optimizer(solution: Solution, given: Value) -> bool:
     if given.op is Op.PARAMETER and any(user.op is Op.ATTRIBUTE and user.name in OF_OPTIMIZERS for user in given.users):
         return True
-    return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in solution.final(given))
+    return may_be_optimizer(solution, given)
 
 
 def given_while_training(solution: Solution, is_unknown: Callable[[Value], bool]) -> Iterator[Value]:

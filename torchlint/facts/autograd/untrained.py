@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
@@ -22,6 +21,7 @@ from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.trainees import Trainees
+from torchlint.facts.autograd.whole_statements import is_alone
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, may_be_module, trains_on_result
@@ -194,12 +194,11 @@ class _Search:
         ):
             return None
         backward = backwards[0] if backwards else None
-        certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        if self.trainees.is_clipped(module) or any(self._is_given_unseen(module, one) for one in backwards):
-            certain = False
+        is_made = all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
+        certain = is_made and not trained and not self._are_gradients_used(module, backwards)
         is_given = helped is not None and helped.function is call.function
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
-        whole = made is None and self._is_whole(call)
+        whole = made is None and is_alone(self.facts, call, lambda other: self._of(other) is not None)
         is_known = trained or is_detached
         return UntrainedForward(call, name, backward, is_known, certain, supposed, made, "", whole, (call,))
 
@@ -210,16 +209,12 @@ class _Search:
         network = self.forwarded.module(call) or self._run_by_helper(call)
         return [network] if network is not None else self.forwarded.run_elsewhere(call)
 
-    def _is_given_unseen(self, module: Value, backward: Backward) -> bool:
-        """Whether code that is not seen is given a network in the loop of a backward: it may look at its gradients."""
-        if backward.loop is None:
-            return False
-        return any(
-            not self._roots(module).isdisjoint(self._roots(argument))
-            for call in self.steps.calls_within(backward.loop)
-            if self.flows.is_unknown_call(call)
-            for argument in call.arguments
-        )
+    def _are_gradients_used(self, module: Value, backwards: Sequence[Backward]) -> bool:
+        """Whether others are clipped with a network, or code in the loop of a backward that is not seen is given it."""
+        loops = {backward.loop for backward in backwards if backward.loop is not None}
+        unseen = (call for loop in loops for call in self.steps.calls_within(loop) if self.flows.is_unknown_call(call))
+        given = (self._roots(argument) for call in unseen for argument in call.arguments)
+        return self.trainees.is_clipped(module) or not all(map(self._roots(module).isdisjoint, given))
 
     def _is_discarded(self, module: Value, backward: Backward) -> bool:
         return self.discarding.is_discarded(module, backward, self._networks_of)
@@ -393,37 +388,9 @@ class _Search:
         calls = self.steps.calls_in(function)
         return [self.forwarded.module(call) or self.forwarded.by_method(call) or call.callee for call in calls]
 
-    # -- how it is repaired ---------------------------------------------------------------------------------------
-
-    def _is_whole(self, call: Value) -> bool:
-        """Whether the statement only assigns what the forward gives, so that it can stand under a guard as it is."""
-        statement = call.statement
-        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-            return False
-        if not isinstance(statement.body[0], cst.Assign | cst.AnnAssign):
-            return False
-        others = [v for v in self.facts.computed_in(statement) if v.op in (Op.CALL, Op.OPERATION)]
-        inside = set(call.computed_from())
-        return all(v in inside or self._depends_only_on(v, call) for v in others)
-
-    def _depends_only_on(self, value: Value, call: Value) -> bool:
-        """Whether all that brings a graph into ``value`` is the forward."""
-        if value.op is Op.CALL and not self.flows.is_arithmetic(value) and self.flows.live_parts(value):
-            return self._of(value) is not None  # `out, target = student(x), teacher(x)`: the student has its own
-        sources: Sequence[Value] = (
-            [value.callee.inputs[0], *value.arguments] if _is_tensor_method(value) else value.inputs
-        )
-        return all(
-            source is call or call in source.computed_from() or self.flows.live(source) is None for source in sources
-        ) and not any(self.flows.is_leaf(source) for source in sources)  # fmt: skip
-
 
 def _together(forwards: list[UntrainedForward]) -> UntrainedForward:
     """The forwards of one statement as the first of them."""
     inner = {part for one in forwards for part in one.call.computed_from() if part is not one.call}
     results = tuple(one.call for one in forwards if one.call not in inner)
     return replace(forwards[0], results=results, certain=all(one.certain for one in forwards))
-
-
-def _is_tensor_method(value: Value) -> bool:
-    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.holding import Held, Holding
+from torchlint.facts.hooks.hooked_tensors import HookedTensors
 from torchlint.facts.hooks.instances import Instances
 from torchlint.facts.hooks.makers import Makers
 from torchlint.facts.hooks.partners import Partner, partners
@@ -25,23 +25,13 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.unasked import is_unasked
-from torchlint.facts.values.domain import (
-    FunctionReference,
-    History,
-    Tensor,
-)
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.writing import shortened
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.hooks.registrations import Registration
-
-
-TAKING = frozenset(["pop", "popitem", "clear"])
-"""Methods of containers after which what was in them is there no more."""
 
 
 class Through(Enum):
@@ -102,6 +92,7 @@ class Circles:
         self.instances = Instances(facts)
         self.repetitions = facts.repetitions
         self.makers = Makers(facts)
+        self.hooked = HookedTensors(facts, self.instances)
 
     def found(self) -> Iterator[Circle]:
         """Every circle; several may be closed by one statement."""
@@ -134,8 +125,8 @@ class Circles:
         if registration.is_of_tensor:
             is_of_node = subject.op is Op.ATTRIBUTE and subject.name == "grad_fn"
             tensor = subject.inputs[0] if is_of_node else subject
-            if not self._is_leaf(tensor):
-                if is_of_node or self._is_computed(tensor):
+            if not self.hooked.is_leaf(tensor):
+                if is_of_node or self.hooked.is_computed(tensor):
                     yield from self._of_graph(registration, tensor, held)
                 return
         for one in held:
@@ -185,32 +176,22 @@ class Circles:
         statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
         for one in held:
             owner = self.instances.class_of(one.value)
-            if owner is not None and owner.name and self.reaches(owner, tensor):
+            if owner is not None and owner.name and self.hooked.reaches(owner, tensor):
                 is_seen, repetition = self.makers.made_again(owner)
-                if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
+                if repetition is None and (is_seen or is_module_class(owner) or not self.hooked.is_once(owner, tensor)):
                     continue
                 by = repetition.by if repetition is not None else None
-            elif owner is None and self._descends(one.value, tensor) and not self._is_taken_out(one.value, tensor):
+            elif (
+                owner is None
+                and self.hooked.descends(one.value, tensor)
+                and not self.hooked.is_taken_out(one.value, tensor)
+            ):
                 is_made, by = self._is_made_by_turn(registration.call, one)
                 if not is_made:
                     continue
             else:
                 continue
             yield Circle(statement, Through.GRAPH, holder, self._written(one), by, owner, True)
-
-    def _is_taken_out(self, held: Value, tensor: Value) -> bool:
-        """Whether all that leads from a container to the tensor is taken out of it: ``act = got.pop("act")``."""
-        made = set(allocations_of(self.solution, held))
-        items = [item for one in made for item in self.solution.held.get(one, ()) if self._descends(item[1], tensor)]
-        taken = [
-            call
-            for call in self.facts.calls()
-            if call.callee.op is Op.ATTRIBUTE and call.callee.name in TAKING
-            and not made.isdisjoint(allocations_of(self.solution, call.callee.inputs[0]))
-        ]  # fmt: skip
-        keys = {constant_of(call.arguments[0].syntax) for call in taken if call.arguments and call.arguments[0].syntax}
-        is_emptied = any(not call.arguments for call in taken)
-        return bool(items) and (is_emptied or all(key is not None and key in keys for key, _ in items))
 
     def _is_made_by_turn(self, call: Value, held: Held) -> tuple[bool, Loop | Function | None]:
         """Whether each turn makes a circle of its own, and what repeats it, if that is seen.
@@ -225,46 +206,6 @@ class Circles:
         if held.cell is not None and isinstance(by, Loop) and held.cell.owner is by.function:
             return False, None
         return True, by
-
-    def _is_leaf(self, tensor: Value) -> bool:
-        atoms = [atom for root in self.identity.roots(tensor) for atom in self.solution.final(root)]
-        return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
-
-    def _is_computed(self, tensor: Value) -> bool:
-        """Whether a tensor comes out of an operation: of what is passed in, that has to be seen; it may be a leaf."""
-        if not all(root.op is Op.PARAMETER for root in self.identity.roots(tensor)):
-            return True
-        function = tensor.function
-        result = [function.result] if function.result is not None else []
-        return (
-            self.facts.flows.live(tensor) is not None
-            or (function.owner is not None and function.name == "forward")
-            or function in self._forward_hooks
-            or any(self._descends(value, tensor) for value in result)
-        )
-
-    @cached_property
-    def _forward_hooks(self) -> frozenset[Function]:
-        """The file's functions that are registered as hooks of modules, and so are given what modules compute."""
-        hooks = [r.hook for r in self.facts.registrations if r.hook is not None and not r.is_of_tensor]
-        atoms = (atom for hook in hooks for atom in self.solution.final(hook))
-        return frozenset(atom.function for atom in atoms if isinstance(atom, FunctionReference))
-
-    def _descends(self, value: Value, tensor: Value) -> bool:
-        """Whether ``value`` is ``tensor``, is computed from it with a graph, or has such a thing in it."""
-        return not self.identity.roots(tensor).isdisjoint(self.facts.flows.ancestry.of(value))
-
-    def reaches(self, owner: Class, tensor: Value) -> bool:
-        """Whether an instance keeps ``tensor`` or what is computed from it."""
-        return any(self._descends(value, tensor) for value in self.instances.kept_by(owner))
-
-    def _is_once(self, owner: Class, tensor: Value) -> bool:
-        """Whether an instance keeps such a tensor once and for all: what is bound anew lets the last one go."""
-        cached = set(self.instances.cached_by(owner))
-        return any(
-            self._descends(value, tensor) and (value in cached or value.function.name == "__init__")
-            for value in self.instances.kept_by(owner)
-        )
 
     # -- objects --------------------------------------------------------------------------------------------------
 
@@ -340,7 +281,7 @@ class Circles:
             return
         by, statement = repetition.by if repetition is not None else None, self.facts.statement_of(effect.call)
         for tensor in effect.given:
-            if not self._is_leaf(tensor) and self._is_computed(tensor):
+            if not self.hooked.is_leaf(tensor) and self.hooked.is_computed(tensor):
                 holder = self._written(Held(tensor, None))
                 yield Circle(statement, Through.GRAPH, holder, owner.name, by, owner, True)
 

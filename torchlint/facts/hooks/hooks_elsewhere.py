@@ -36,6 +36,11 @@ class HookElsewhere:
     seen_at: Value | None
     spent: bool
 
+    @property
+    def grows(self) -> bool:
+        """Each forward adds one more; see :class:`HookStore`."""
+        return True
+
 
 def hooks_elsewhere(facts: Facts) -> list[HookElsewhere]:
     """Every hook of another file that keeps a graph more with each forward, once for each call that registers it."""

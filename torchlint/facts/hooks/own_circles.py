@@ -121,7 +121,7 @@ def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tu
         return
     owner, way = call.function.owner, set(search.facts.hook_lifetimes.subjects.way(subject, ()))
     for position, parameter in enumerate(call.function.parameters):
-        if position and parameter in way and owner is not None and search.reaches(owner, parameter):
+        if position and parameter in way and owner is not None and search.hooked.reaches(owner, parameter):
             yield parameter.name, (position,)
 
 

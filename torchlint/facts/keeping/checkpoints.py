@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_key, target_names
-from torchlint.facts.keeping.loading import Load, Parts
+from torchlint.facts.keeping.loaded_parts import Parts
+from torchlint.facts.keeping.loading import Load
 from torchlint.facts.keeping.purposes import fills_optimizer
 from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.frameworks import is_framework_training

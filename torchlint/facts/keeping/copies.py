@@ -13,9 +13,9 @@ import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.summaries.effect_kinds import DEEPCOPY, EffectKind
-from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Tool, Unknown
+from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Unknown, is_optimizer
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Store, Value
@@ -180,7 +180,7 @@ class Copies:
         return any(
             (isinstance(atom, Module) and atom.has_parameters)
             or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            or (isinstance(atom, Tool) and atom.kind == "optimizer")
+            or is_optimizer(atom)
             for atom in self.solution.final(value)
         )  # fmt: skip
 
@@ -190,11 +190,7 @@ class Copies:
             return False
         if value.callee.op is Op.ATTRIBUTE and value.callee.name in STATES:
             owner = self.solution.final(value.callee.inputs[0])
-            return any(
-                isinstance(atom, Module | Instance | Unknown | Argument)
-                or (isinstance(atom, Tool) and atom.kind == "optimizer")
-                for atom in owner
-            )
+            return any(isinstance(atom, Module | Instance | Unknown | Argument) or is_optimizer(atom) for atom in owner)
         name = external_name(self.facts, value)
         return name in ("builtins.list", "builtins.dict") and any(map(self._is_state, value.arguments[:1]))
 

@@ -18,7 +18,7 @@ from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.unloaded import Holder
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices, held_in
-from torchlint.facts.values.dictionaries import lists_keys
+from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.syntax.filling_names import INSERTING
@@ -156,10 +156,6 @@ class HandedOver:
         reads = (one for one in self.facts.graph.of(Op.READ, Op.ATTRIBUTE) if place in places_of(self.solution, one))
         return any(any(map(self._gives_model, one.users)) for one in reads)
 
-    def _lists_keys(self, call: Value) -> bool:
-        """Whether a call only lists the names under which a dictionary has its models: ``sorted(POOL)``."""
-        return bool(call.arguments) and lists_keys(call, self.solution.final(call.arguments[0]))
-
     def _gives_model(self, user: Value) -> bool:
         """Whether what is done with a container, or with a part of it, may give a model to somebody."""
         if user.op is Op.ATTRIBUTE:
@@ -170,7 +166,7 @@ class HandedOver:
         if user.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return bool(user.users) if self.holders.is_model(user) else any(map(self._gives_model, user.users))
         if user.op is Op.CALL:
-            return user.callee.name not in LOOKING and not self._lists_keys(user)
+            return user.callee.name not in LOOKING and not surely_lists_keys(self.solution, user)
         if user.op is Op.CONTAINER:
             return any(self.holders.is_model(one) for one in user.inputs)
         return user.op not in (Op.COMPARISON, Op.OPERATION)

@@ -153,9 +153,7 @@ def _is_told_not_to(solution: Solution, call: Value, function: Function, keep: K
 
 def _calls(facts: Facts, function: Function) -> list[Value]:
     """The calls of a function in this file, in source order, those left out that only hand on what others give."""
-    calls = (call for call in facts.solution.callers.get(function, {}) if not call.function.is_foreign)
-    own = (call for call in calls if not callers_through(facts.solution, call))
-    return sorted(own, key=lambda call: call.index)
+    return [call for call in facts.solution.callers_in_file(function) if not callers_through(facts.solution, call)]
 
 
 def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, given: Use) -> KeptElsewhere:

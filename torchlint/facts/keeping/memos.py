@@ -174,7 +174,7 @@ class Memos:
         if kept.function.name in keep.asked_by:
             return True
         methods = (method for name in keep.asked_by if (method := owner.method(name)) is not None)
-        return any(not call.function.is_foreign for method in methods for call in self.solution.callers.get(method, ()))
+        return any(map(self.solution.callers_in_file, methods))
 
     def _bringing(self, key: Value, value: Value) -> tuple[Function | Loop | None, Function | Loop | None]:
         """What brings a new key for a value; and that, or what may bring such keys for outputs without end."""

@@ -7,8 +7,10 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.keeping.loading import Load, Parts, external_name
-from torchlint.facts.values.domain import Instance, Module, Tool
+from torchlint.facts.keeping.external_names import external_name
+from torchlint.facts.keeping.loaded_parts import Parts
+from torchlint.facts.keeping.loading import Load
+from torchlint.facts.values.domain import Instance, Module, Tool, is_optimizer
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
@@ -255,7 +257,7 @@ def fills_optimizer(facts: Facts, copy: Value) -> bool:
     atoms = facts.solution.final(copy.callee.inputs[0])
     if any(isinstance(atom, Module) for atom in atoms):
         return False  # one attribute after the other: ``getattr(self, name).load_state_dict(state[name])``
-    return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
+    return any(map(is_optimizer, atoms))
 
 
 def _is_of_modules(name: str) -> bool:

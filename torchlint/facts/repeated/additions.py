@@ -13,7 +13,8 @@ from torchlint.facts.repeated.asked_by_data import AskedByData
 from torchlint.facts.repeated.builders import built_by
 from torchlint.facts.repeated.grouped import GROUPING, behind
 from torchlint.facts.summaries.effect_kinds import EffectKind
-from torchlint.facts.values.domain import Instance, Tool
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.frameworks import may_be_optimizer
 from torchlint.facts.values.graph import Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.making import ADDING
@@ -102,7 +103,7 @@ class Additions:
         callee, statement = call.callee, self.facts.statement_of(call)
         if callee.op is Op.ATTRIBUTE:
             holder, first, second = callee.inputs[0], call.argument(0, "name"), call.argument(1)
-            if callee.name == GROUPING and call.arguments and self._is_optimizer(holder):
+            if callee.name == GROUPING and call.arguments and may_be_optimizer(self.solution, holder):
                 name = text_of(_receiver(call), holder)
                 return Addition(holder, call.arguments[0], call, name, statement, is_optimizer=True)
             if callee.name in REGISTERING and first is not None and self.facts.tensors.is_module(holder):
@@ -123,7 +124,7 @@ class Additions:
         made = [value for value in added if value.op is not Op.CONSTANT]
         if effect.done.kind is EffectKind.GROWS_ANEW:
             made = [effect.call]
-        if not made or not self._is_optimizer(holder):
+        if not made or not may_be_optimizer(self.solution, holder):
             return None
         statement = self.facts.statement_of(effect.call)
         name = text_of(self._written(effect.call, holder), holder)
@@ -152,9 +153,6 @@ class Additions:
         nodes = [argument.value for argument in call.syntax.args] if isinstance(call.syntax, cst.Call) else []
         passed = [node for node, value in zip(nodes, call.arguments, strict=False) if value is given]
         return passed[0] if passed else None
-
-    def _is_optimizer(self, value: Value) -> bool:
-        return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in self.solution.final(value))
 
     # -- whether it is meant to end -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.changing import changes_with

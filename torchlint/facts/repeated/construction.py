@@ -28,6 +28,7 @@ from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.changing import changes_with, is_computed_with
+from torchlint.facts.turns.sources import sources_of
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
@@ -213,7 +214,7 @@ class _Search:
         if product.kind == "module" and self._is_seeded_in(loop):
             return True
         made_of = [*self._decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
-        sources = self.repetitions.sources(made_of, repetition.chain)
+        sources = sources_of(self.solution, made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
         if product.kind == "iterator" and any(s.op is Op.ELEMENT and s.loop is loop for s in call.computed_from()):
@@ -267,7 +268,7 @@ class _Search:
 
     def _follows_input(self, call: Value, repetition: Repetition) -> bool:
         """Whether what a step is given decides how ``call`` builds."""
-        sources, by = self.repetitions.sources(call.inputs, repetition.chain), repetition.by
+        sources, by = sources_of(self.solution, call.inputs, repetition.chain), repetition.by
         if isinstance(by, Loop):
             return any(_changes_with(source, by) for source in sources)
         given = self._given_by_others(by)
@@ -295,7 +296,7 @@ class _Search:
         """Whether an optimizer is built for ``model`` in the same turn: the turn is a trial by itself."""
         return any(
             product.kind == "optimizer" and other.loop is not None and loop in other.loop.around()
-            and model in self.repetitions.sources(other.inputs)
+            and model in sources_of(self.solution, other.inputs)
             for other, product in self.products.items()
         )  # fmt: skip
 

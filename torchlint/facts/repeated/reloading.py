@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.keeping.loading import Load, external_name
+from torchlint.facts.keeping.external_names import external_name
+from torchlint.facts.keeping.loading import Load
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.skipping import last_of
+from torchlint.facts.turns.sources import sources_of
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
@@ -167,7 +169,7 @@ def _is_run_on(model: Value, data: Sequence[Value]) -> bool:
 
 def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bool:
     """Whether another file may be read each time: its name comes from the loop or from what is asked for."""
-    by, sources = repetition.by, facts.repetitions.sources(names, repetition.chain)
+    by, sources = repetition.by, sources_of(facts.solution, names, repetition.chain)
     if isinstance(by, Loop):
         return any(changes_with(source, by) for source in sources)
     asked = [parameter for parameter in by.parameters[1 if by.owner is not None else 0 :] if parameter in sources]
@@ -182,7 +184,7 @@ def _all_again(facts: Facts, names: Sequence[Value], repetition: Repetition) -> 
     batches = next((loop for loop in inner.around()[1:] if _goes_over_batches(facts, loop)), None)
     if batches is None or repetition.chain[-1].loop is not inner:
         return None
-    sources = facts.repetitions.sources([*names, inner.iterable], repetition.chain)
+    sources = sources_of(facts.solution, [*names, inner.iterable], repetition.chain)
     if any(changes_with(source, batches) for source in sources if source.loop is not inner):
         return None
     return Repetition(batches, Turn.INFERS, repetition.chain)

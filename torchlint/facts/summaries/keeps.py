@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import torch_api
 from torchlint.facts.autograd.insertions import Insertions
-from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.fields_read import FieldsRead
@@ -21,26 +19,23 @@ from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
+from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
 from torchlint.facts.summaries.reading import Reading
-from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named, method_in, result_of
+from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, method_in
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
-from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
+from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import star_of
-from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-DEPTH = 1
-"""In so many containers, one in another, it is looked for what a function is given, and in what they hold."""
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -61,6 +56,7 @@ class Keeps:
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
+        self._given = GivenParts(facts)
         self._known: dict[Function, tuple[KeepSummary, ...]] = {}
 
     def of(self, function: Function) -> tuple[KeepSummary, ...]:
@@ -85,14 +81,14 @@ class Keeps:
             return
         kept = store.added if store.added is not None else store.value
         parameters = parameters_with_captured(store.function)
-        given = self._whole(kept, store.function)
+        given = self._given.whole(kept, store.function)
         before = self._added_to(store)
         averages = bool(before)
         if averages and not given and kept.op is Op.OPERATION:  # what `state.total` was before is not known
-            given = {key: True for operand in kept.inputs for key in self._whole(operand, store.function)}
+            given = {key: True for operand in kept.inputs for key in self._given.whole(operand, store.function)}
         if averages and not given:
             given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
-        given = self._with_parts(given, kept, store.function)
+        given = self._given.with_parts(given, kept, store.function)
         views = self._views_of(kept, store.function)
         cut = [position for position in views if (position, "") not in given]  # `hidden[:, 0].detach()`
         copied = self._copied_in(kept, store.function)
@@ -112,7 +108,7 @@ class Keeps:
             if position != into:
                 merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
-                some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._behind(kept))))
+                some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._given.behind(kept))))
                 some_item = some_item or has_items(kept, of_all=False)
                 mode = Mode.OFF.value if position in cut else store.mode.value
                 whole = parameters[position] not in self._stripped and not is_replaced
@@ -140,37 +136,6 @@ class Keeps:
     def _stripped(self) -> frozenset[Value]:
         return stripped(self.facts)
 
-    def _whole(self, kept: Value, function: Function) -> dict[tuple[int, str], bool]:
-        """The parameters that ``kept`` is, or is computed from; see :meth:`_positions`."""
-        return {(position, ""): is_computed for position, is_computed in self._positions(kept, function)}
-
-    def _with_parts(
-        self, given: dict[tuple[int, str], bool], kept: Value, function: Function
-    ) -> dict[tuple[int, str], bool]:
-        """The parameters that are ``given`` to ``kept``, or parts of them: of ``logs["loss"]`` that item alone."""
-        parts = dict(self._parts_given(kept, function))
-        items = {(position, of): is_computed for (position, of), is_computed in parts.items() if of.startswith("[")}
-        named = {position for position, _ in items}
-        results = {key: is_computed for key, is_computed in parts.items() if method_in(key[1])}
-        whole = {key: given[key] for key in given if key[0] not in named} | items
-        return (whole or {key: parts[key] for key in parts if key not in results}) | results
-
-    def _parts_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
-        """What of parameters ``kept`` is made of: ``trainer.loss``, ``logs["loss"]``, or what ``make()`` gives."""
-        given = parameters_with_captured(function)
-        plain = {parameter for parameter in given if not star_of(parameter)}
-        for value in self._behind(kept):
-            is_method = any(user.op is Op.CALL and user.callee is value for user in value.users)
-            if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not is_method:
-                yield (given.index(value.inputs[0]), value.name), value is not kept
-            elif value.op is Op.CALL and value.callee in given:
-                yield (given.index(value.callee), CALLED), value is not kept
-            elif _asks_object(value) and value.callee.inputs[0] in plain:
-                name = result_of(value.callee.name)
-                yield (given.index(value.callee.inputs[0]), name), value not in held_in(kept)
-            elif value.op is Op.SUBSCRIPT and value.inputs[0] in plain and isinstance(value.keys[0], str):
-                yield (given.index(value.inputs[0]), item_named(value.keys[0])), value not in held_in(kept)
-
     def _views_of(self, kept: Value, function: Function) -> dict[int, ViewSummary]:
         """The views of parts of parameters that are kept, or are in what is kept, by the position of the parameter."""
         told = (self._views.of_given(one, function) for one in sorted(held_in(kept), key=lambda one: one.index))
@@ -188,23 +153,17 @@ class Keeps:
             return ()
         if begins_group(store.value) or self._lookups.of(store.statement, store.holder, store.value) is None:
             return ()
-        under, parameters = self._parameters_behind(store.index, store.function), store.function.parameters
+        under, parameters = self._given.parameters_behind(store.index, store.function), store.function.parameters
         # The keys of `**terms` are the names that the program writes: they come again.
         is_spread = any(isinstance(one.syntax, cst.Param) and one.syntax.star for one in parameters)
         return () if is_spread else under
-
-    def _parameters_behind(self, value: Value, function: Function) -> tuple[int, ...]:
-        behind = set(value.computed_from())
-        own = function.parameters[:1] if function.owner is not None else []
-        parameters = enumerate(parameters_with_captured(function))
-        return tuple(position for position, one in parameters if one in behind and one not in own)
 
     def _averaged_networks(self, kept: Value, function: Function) -> Iterator[int]:
         """The parameters whose own parameters, with gradients on, go into an average: ``average.update(net)``."""
         if not any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in self.solution.final(kept)):
             return
         given = parameters_with_captured(function)
-        for value in self._behind(kept):
+        for value in self._given.behind(kept):
             if lists_parameters(value):
                 if value.callee.inputs[0] in given:
                     yield given.index(value.callee.inputs[0])
@@ -237,7 +196,9 @@ class Keeps:
             if only_if is None:
                 continue
             keys = [binding.get(parameters_with_captured(callee)[key]) for key in keep.cached_under]
-            under = {one for key in keys if key is not None for one in self._parameters_behind(key, call.function)}
+            under = {
+                one for key in keys if key is not None for one in self._given.parameters_behind(key, call.function)
+            }
             for argument, (position, of), is_computed in self._given_in(arguments, keep, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._reading.readers(call.function, attribute) if into == 0 else ()
@@ -266,8 +227,8 @@ class Keeps:
     ) -> Iterator[tuple[Value, tuple[int, str], bool]]:
         """What of a function's parameters is in what it hands to another one that keeps it."""
         for argument in arguments:
-            given = self._whole(argument, function)
-            given = given if keep.of else self._with_parts(given, argument, function)
+            given = self._given.whole(argument, function)
+            given = given if keep.of else self._given.with_parts(given, argument, function)
             yield from ((argument, key, is_computed) for key, is_computed in given.items())
 
     def _condition(self, node: cst.CSTNode | None, function: Function) -> int:
@@ -337,32 +298,12 @@ class Keeps:
             return -1, place.path
         return None
 
-    def _positions(self, value: Value, function: Function, depth: int = DEPTH) -> Iterator[tuple[int, bool]]:
-        """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
-        abstract = sorted_values(self.solution.final(value))
-        for atom in abstract:
-            if isinstance(atom, Container) and len(abstract) == 1:
-                for _, item in self.solution.held.get(atom.allocation, ()):
-                    if depth or not self.solution.may_be(item, Container):
-                        yield from self._positions(item, function, depth - 1)
-        if makes_record(self.facts, value):
-            for argument in value.arguments:
-                yield from self._positions(argument, function)
-        if any(map(is_graphless, abstract)):
-            return  # detached, or made a number, on one path: the program looks after it
-        found: dict[int, bool] = {}
-        for atom in abstract:
-            if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
-                position = parameters_with_captured(function).index(atom.parameter)
-                found[position] = isinstance(atom, Derived)
-        yield from found.items()
-
     def _added_to(self, store: Store) -> list[Value]:
         """What was kept, as it is read in ``self.sum = self.sum + value``, ``sums[name] = sums[name] + value``."""
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
-        behind = self._behind(store.value)
+        behind = self._given.behind(store.value)
         return [value for value in behind if any(place in targets for place in places_of(self.solution, value))]
 
     def _is_state(self, store: Store, before: Sequence[Value]) -> bool:
@@ -375,19 +316,6 @@ class Keeps:
     def _buffers(self) -> frozenset[Place]:
         buffers = self.facts.graph.buffers
         return frozenset(place for holder, name in buffers for place in self.solution.places(holder, name))
-
-    def _behind(self, value: Value) -> Iterator[Value]:
-        """What a value is computed from in its function, with its graph: nothing behind ``.detach()``."""
-        return reached([value], lambda current: () if self._ends_graph(current) else current.inputs)
-
-    def _ends_graph(self, value: Value) -> bool:
-        return value.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(value)))
-
-
-def _asks_object(value: Value) -> bool:
-    """``trainer.export()``: whether a CALL is of a method that neither a tensor nor every module has."""
-    name = value.callee.name if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE else ""
-    return bool(name) and torch_api.method(name) is None and name not in torch_api.module_methods()
 
 
 def _is_named_by(store: Store, star: str) -> bool:
@@ -403,10 +331,3 @@ def _is_named_by(store: Store, star: str) -> bool:
     if pair is None or over is None or over.op is not Op.PARAMETER:
         return False
     return star_of(over) == star and over in pair.computed_from()
-
-
-def parameters_with_captured(function: Function) -> list[Value]:
-    """What a function is given: its parameters, after those of the function in which it is made with each call."""
-    outer = function.parent
-    is_made = function.owner is None and outer is not None and outer.parent is not None
-    return [*outer.parameters, *function.parameters] if is_made and outer is not None else function.parameters

@@ -50,7 +50,7 @@ def name_of(function: Function) -> str:
     """The name of a function within its file: ``Meter.update``; "" for one that stands in another function."""
     if function.parent is None or function.parent.parent is not None or function.name == "<lambda>":
         return ""
-    return f"{function.owner.name}.{function.name}" if function.owner is not None else function.name
+    return function.full_name
 
 
 class Shapes:

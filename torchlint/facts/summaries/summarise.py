@@ -26,8 +26,9 @@ from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.effects import Doings
+from torchlint.facts.summaries.given_parts import parameters_with_captured
 from torchlint.facts.summaries.handing_over import handed_over
-from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
+from torchlint.facts.summaries.keeps import Keeps
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of

@@ -93,10 +93,8 @@ def counts_through_tensor(loop: Loop) -> bool:
 
     Also where the sizes are unpacked before: ``rows, steps, _ = x.shape``.
     """
-    source = _source(loop.iterable) if loop.iterable is not None else None
-    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
-        return False
-    end = source.arguments[0 if len(source.arguments) == 1 else 1] if len(source.arguments) in (1, 2) else None
+    given = _of_range(loop)
+    end = given[-1] if len(given) in (1, 2) else None
     while end is not None and end.op in (Op.SUBSCRIPT, Op.ELEMENT):
         end = end.inputs[0]
     sized = end.callee if end is not None and end.op is Op.CALL else end
@@ -128,11 +126,15 @@ def _counts_by_size(iterable: Value) -> bool:
 def _end_of_pieces(loop: Loop) -> Value | None:
     """``x.size(1)`` of ``for start in range(0, x.size(1), size)``, be the pieces cut beforehand."""
     before = cutting(loop.iterable) if loop.iterable is not None else None
-    loop = before or loop
+    given = _of_range(before or loop)
+    return given[1] if len(given) == 3 else None
+
+
+def _of_range(loop: Loop) -> tuple[Value, ...]:
+    """What a ``range`` is given that a loop goes over; nothing for any other loop."""
     source = _source(loop.iterable) if loop.iterable is not None else None
-    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
-        return None
-    return source.arguments[1] if len(source.arguments) == 3 else None
+    is_range = source is not None and source.op is Op.CALL and source.callee.name == "builtins.range"
+    return source.arguments if source is not None and is_range else ()
 
 
 def _source(iterable: Value) -> Value:

@@ -8,14 +8,13 @@ something is first needed runs once, however often it is passed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.changing import counted
 from torchlint.facts.turns.data_passes import cutting, source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_of
@@ -24,13 +23,14 @@ from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.steps import applies_tables
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.turns.wrapping import Wrapping
-from torchlint.facts.values.domain import FunctionReference, Tool
+from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
     is_module_class,
     may_be_module,
+    may_be_optimizer,
     runs_without_gradients,
     trains_on_result,
 )
@@ -98,8 +98,7 @@ class Repetitions:
         if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "step":
             return False
         subjects = [call.callee.inputs[0], *call.arguments[:1]]
-        atoms = (atom for subject in subjects for atom in self.solution.final(subject))
-        return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
+        return any(may_be_optimizer(self.solution, subject) for subject in subjects)
 
     def is_step(self, loop: Loop) -> bool:
         """Whether each turn of ``loop`` is a step, also where a helper runs its forward, or holds such steps."""
@@ -383,22 +382,3 @@ class Repetitions:
         if loader is None or loader.op is not Op.CALL or loader.function is not call.function:
             return False
         return self.steps.is_loader(loader)
-
-    def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
-        """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
-        pending, seen = list(values), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            pending.extend(counted(value) or (*value.inputs, *self.solution.graph.indices.get(value, ())))
-            if value.op is Op.PARAMETER:
-                bindings = self.solution.callers.get(value.function, {})
-                for caller in chain:
-                    if value in bindings.get(caller, ()):
-                        bound, given = frozenset(bindings[caller].values()), bindings[caller][value]
-                        # What is for another parameter is not for this one, which may be left to its default.
-                        rest = (argument for argument in caller.arguments if argument not in bound)
-                        pending.extend(rest if given is None else (given,))
-        return seen

@@ -21,6 +21,7 @@ from torchlint.facts.values.frameworks import (
     is_module,
     is_module_class,
     may_be_module,
+    may_be_optimizer,
     runs_without_gradients,
     trains_on_result,
 )
@@ -81,7 +82,7 @@ class Steps:
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
             return False
-        return any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(value.callee.inputs[0]))
+        return may_be_optimizer(self.solution, value.callee.inputs[0])
 
     def calls_in(self, function: Function) -> list[Value]:
         """The CALL values of a function's own body."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.values.carriers import is_made_in
-from torchlint.facts.values.differentiation import differentiate, heir, live
+from torchlint.facts.values.differentiation import differentiate, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
     NO_GRAPH,
     OF_CLASSES,
     PLAIN,
-    SYMBOLIC,
     UNKNOWN,
     Abstract,
     Argument,
@@ -28,7 +26,6 @@ from torchlint.facts.values.domain import (
     External,
     FrameworkObject,
     FunctionReference,
-    History,
     Instance,
     Module,
     Partial,
@@ -42,7 +39,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.framework_objects import FACTORIES, given_back
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
 from torchlint.facts.values.named_methods import (
@@ -52,17 +49,16 @@ from torchlint.facts.values.named_methods import (
     is_handing_over,
     named_methods,
 )
-from torchlint.facts.values.narrowed import handed_back
 from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.severing import severs
+from torchlint.facts.values.substitution import Substitution
 from torchlint.facts.values.threads import handed_over
-from torchlint.facts.values.torch_calls import contents_of
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
@@ -77,7 +73,7 @@ class Calls:
         self.solution = solution
         self._overriding = Overriding(solution.graph)
         self.passed = PassedObjects(solution)
-        self.severed: set[tuple[Value, Function]] = set()
+        self.substitution = Substitution(solution)
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -354,12 +350,9 @@ class Calls:
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN
         self.solution.watch(result, value)
-        if severs(self.solution, value, function, binding):
-            self.severed.add((value, function))
-        else:
-            self.severed.discard((value, function))
+        self.substitution.note(value, function, is_severed=severs(self.solution, value, function, binding))
         returned = self.solution.of(result)
-        summary = join(self.substitute(value, atom, function, binding) for atom in returned)
+        summary = join(self.substitution.of(value, atom, function, binding) for atom in returned)
         if function.is_foreign and not returned.isdisjoint(UNKNOWN):
             # What a function that is not seen whole gives back may have been frozen there, or quantized.
             summary = frozenset(atom for atom in summary if not isinstance(atom, Module | Instance) or atom in returned)
@@ -375,44 +368,3 @@ class Calls:
             parameter = receiving_parameter(function, bound=bound)
             if parameter is not None:
                 self.passed.give(parameter, self.solution.of(value.callee.inputs[0]))
-
-    def substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
-        """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
-        if isinstance(atom, SYMBOLIC) and atom.parameter.function is function:
-            if star_of(atom.parameter):
-                return UNKNOWN
-            argument = binding.get(atom.parameter)
-            given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
-            if isinstance(atom, Argument):
-                return handed_back(self.solution, function, atom, given)
-            if not given:
-                return given
-            return _derived(value, contents_of(self.solution, value, given), inherits=atom.inherits is function)
-        if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
-            if self.records_nothing(value, function):
-                return NO_GRAPH
-            return frozenset([Tensor(atom.history, atom.origin, heir(value))])
-        if self.records_nothing(value, function) and is_made_in(atom, (function,)):
-            return UNKNOWN
-        return frozenset([atom])
-
-    def records_nothing(self, call: Value, function: Function) -> bool:
-        """Whether what a CALL gets of a function has no graph: it is made without gradients, or told to cut it off."""
-        return call.mode is Mode.OFF or (call, function) in self.severed
-
-    def _default(self, parameter: Value) -> Abstract:
-        return self.solution.of(parameter.inputs[0]) if parameter.inputs else UNKNOWN
-
-
-def _is_supposed_of(tensor: Tensor, function: Function) -> bool:
-    """Whether a tensor has a graph since a parameter of ``function`` was seen to have one in some call of it."""
-    origin = tensor.origin
-    return tensor.inherits is None and origin is not None and origin.op is Op.PARAMETER and origin.function is function
-
-
-def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
-    if inherits:
-        return differentiate(value, [given])
-    leaf, live_now = Tensor(History.LEAF), Tensor(History.LIVE, value)
-    graph = [a if isinstance(a, Tensor | Plain | Unknown) else Unknown() for a in given]
-    return frozenset(live_now if atom == leaf else atom for atom in graph)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import Abstract, Atom, Container
 from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.known import Known
 
 DICTIONARIES = (
     frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"]) | FROM_KEYS | {COUNTER}
@@ -44,6 +49,11 @@ def lists_keys(call: Value, argument: Abstract) -> bool:
     if asked is not None and asked.op is Op.ATTRIBUTE and asked.name in ("values", "items"):
         return False
     return all(isinstance(atom, Container) and yields_keys(atom.allocation) for atom in argument)
+
+
+def surely_lists_keys(solution: Known, call: Value) -> bool:
+    """Whether a CALL gives the keys of a dictionary alone, whatever its first argument is in the end."""
+    return bool(call.arguments) and lists_keys(call, solution.final(call.arguments[0]))
 
 
 _OF_PAIRS = frozenset(["builtins.dict", "collections.OrderedDict"])

@@ -254,6 +254,11 @@ def is_live(atom: Atom) -> bool:
 _GRAPHLESS = frozenset([Plain, Tool, External])
 
 
+def is_optimizer(atom: Atom) -> bool:
+    """True for an optimizer of torch."""
+    return isinstance(atom, Tool) and atom.kind == "optimizer"
+
+
 def is_graphless(atom: Atom) -> bool:
     """True for what cannot hold a graph at all."""
     return atom.__class__ in _GRAPHLESS or (isinstance(atom, Tensor) and atom.history is History.NONE)

@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
+from torchlint.facts.values.candidates import Candidates
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
 from torchlint.facts.values.domain import (
@@ -31,7 +32,6 @@ from torchlint.facts.values.domain import (
     Tensor,
     Unknown,
     is_graphless,
-    is_live,
     is_only_containers,
     sorted_values,
     surely_live,
@@ -42,19 +42,14 @@ from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Va
 from torchlint.facts.values.loss_forms import (
     MOVING,
     SUMS,
-    added_in,
-    imported_behind,
     is_around,
-    is_imported,
     is_index,
     is_loss,
     is_made_a_leaf,
-    is_moved,
     is_of_method,
     is_share,
     losses_of,
     not_drawn,
-    weighed_in,
 )
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
@@ -81,7 +76,7 @@ class Evidence:
         """Look for contracts once: a framework's training step has its result trained on."""
         self.solution = solution
         self.changed = False
-        self._given_graph: dict[Value, bool] = {}
+        self._may_carry = Candidates(solution)
         graph = solution.graph
         for function in graph.functions:
             if trains_on_result(function) and function.result is not None:
@@ -91,7 +86,7 @@ class Evidence:
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
         self.changed = retract_named(self.solution)
-        self._given_graph.clear()
+        self._may_carry.begin_round()
         for call in self.solution.graph.of(Op.CALL):
             callee = call.callee
             self._from_contract(call)
@@ -109,7 +104,7 @@ class Evidence:
             self._add(answer, Tensor(History.LIVE, answer, heir(answer)))
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
-                for term in (backward.root, *self._terms(backward.root)):
+                for term in (backward.root, *self._may_carry.terms(backward.root)):
                     self._prove_live(term, backward)
         return self.changed
 
@@ -229,7 +224,7 @@ class Evidence:
         abstract = self.solution.of(value)
         if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
             return
-        again = [value for value in self._sources(value) if value not in seen]
+        again = [value for value in self._may_carry.sources(value) if value not in seen]
         if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
             beside = value.op is Op.CONTAINER and backward.by_contract and isinstance(value.syntax, cst.Tuple)
             for source in again:
@@ -240,7 +235,7 @@ class Evidence:
             self._add(value, Tensor(History.LIVE, value, heir(value)))
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
             self._mark_carrier(value.inputs[0])
-            for source in (*again, *self._given_for(value)):
+            for source in (*again, *self._may_carry.given_for(value)):
                 self._prove_live(source, backward, seen)
         elif value.op is Op.PARAMETER:
             for argument in self.solution.arguments_of(value):
@@ -248,63 +243,16 @@ class Evidence:
         elif value.op is Op.OPERATION:
             divides = value.name.startswith(("Divide", "FloorDivide"))
             operands = list(value.inputs[:1] if divides else value.inputs)
-            given = self._only_given(operands)
+            given = self._may_carry.only_given(operands)
             if given is not None:
                 self._prove_live(given, backward, seen)
             else:
-                around = [one for one in self._candidates(operands) if value.name in SUMS and is_around(one, operands)]
+                around = [
+                    one for one in self._may_carry.among(operands) if value.name in SUMS and is_around(one, operands)
+                ]
                 self._prove_candidates(around or operands, backward, seen)
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
-
-    def _terms(self, root: Value) -> list[Value]:
-        """What a loss is the sum of, weights taken off: nobody adds to a loss what cannot be trained on."""
-        terms: list[Value] = []
-        pending, seen = [(root, False)], set[Value]()
-        while pending:
-            value, is_term = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op in (Op.PHI, Op.READ, Op.CONTAINER) and not is_term:
-                pending += [(source, False) for source in self._sources(value)]
-            elif added := added_in(value):
-                pending += [(operand, True) for operand in added]
-            elif (weighed := weighed_in(value)) is not None:
-                pending += [(one, is_term) for one in weighed]
-            elif is_term and self._is_computed(value):
-                terms.append(value)
-        return terms
-
-    def _sources(self, value: Value) -> list[Value]:
-        """The values that ``value`` is, or may be, without any computation."""
-        solution = self.solution
-        if value.op is Op.PHI:
-            return list(value.inputs)
-        if value.op is Op.READ and value.place is not None:
-            return list(solution.stored.get(value.place, ()))
-        if value.op is Op.ATTRIBUTE:
-            return [v for p in solution.places(value.inputs[0], value.name) for v in solution.stored.get(p, ())]
-        if value.op is Op.CONTAINER:
-            return [v for key, v in solution.held.get(value, ()) if key == "loss" or "loss" not in value.keys]
-        if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
-            key = value.keys[0]
-            if isinstance(key, int) and key < 0:
-                key = None
-            return [
-                held
-                for atom in sorted_values(solution.of(value.inputs[0]))
-                if isinstance(atom, Container)
-                for known, held in solution.held.get(atom.allocation, ())
-                if key is None or known is None or key == known
-            ]
-        return []
-
-    def _given_for(self, item: Value) -> list[Value]:
-        """``loss`` for an item of ``as_tuple(loss)``: what alone an imported function is given for its parts."""
-        call = imported_behind(item)
-        given = call.arguments if call is not None else ()
-        return list(given) if len(given) == 1 and self._comes_of_computing(given[0]) else []
 
     def _mark_carrier(self, base: Value) -> None:
         """The unknown object from which the live part was taken carries a graph."""
@@ -355,7 +303,7 @@ class Evidence:
             self._prove_candidates(list(call.arguments), backward, seen)
             return
         given = not_drawn(call.arguments)
-        if self._candidates(given):
+        if self._may_carry.among(given):
             self._prove(call.callee, Differentiable())
             self._prove_candidates(given, backward, seen)
         elif not is_of_method(call):
@@ -364,7 +312,7 @@ class Evidence:
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
         if any(isinstance(a, Module) and a.has_parameters for one in inputs for a in self.solution.of(one)):
             return  # a function that is given a network runs it: `compute_loss(net, batch)`
-        candidates = self._candidates(inputs)
+        candidates = self._may_carry.among(inputs)
         if len(candidates) > 1:
             terms = [one for one in candidates if not is_share(one)]
             candidates = (
@@ -372,57 +320,6 @@ class Evidence:
             )  # who adds up other losses?
         for one in candidates:
             self._prove_live(one, backward, seen)
-
-    def _only_given(self, operands: list[Value]) -> Value | None:
-        """``loss / count`` of a function that is given the loss: nothing else can have the graph."""
-        others = [one for one in operands if not all(map(is_graphless, self.solution.of(one) or [Unknown()]))]
-        return others[0] if len(others) == 1 and others[0].op is Op.PARAMETER else None
-
-    def _candidates(self, inputs: list[Value]) -> list[Value]:
-        """The inputs that may have the graph: computed ones, unless one is known to have it."""
-        if any(abstract and all(map(is_live, abstract)) for abstract in map(self.solution.of, inputs)):
-            return [v for v in inputs if any(map(is_live, self.solution.of(v)))]
-        return [
-            value
-            for value in inputs
-            if value.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ)
-            and self._is_computed(value)
-        ]
-
-    def _comes_of_computing(self, value: Value) -> bool:
-        """Whether a value is computed, or what the program has computed for an attribute: ``self.state.loss``."""
-        stored = self._sources(value) if value.op is Op.ATTRIBUTE else ()
-        return self._is_computed(value) or any(map(self._is_computed, stored))
-
-    def _is_computed(self, value: Value) -> bool:
-        """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
-        abstract = self.solution.of(value)
-        if abstract and all(is_graphless(a) or isinstance(a, FunctionReference | ClassReference) for a in abstract):
-            return False
-        if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
-            return False
-        root = value
-        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
-            root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
-        choices = root.inputs if root.op is Op.PHI else (root,)
-        return any(
-            self._is_given_graph(one) if is_imported(one) else one.op in (Op.CALL, Op.OPERATION) for one in choices
-        )
-
-    def _is_given_graph(self, call: Value) -> bool:
-        """Whether an imported function is given what may have a graph, or a network; asked once in each round."""
-        if call not in self._given_graph:
-            self._given_graph[call] = False  # what comes of itself brings nothing
-            self._given_graph[call] = any(map(self._may_bring_graph, call.arguments))
-        return self._given_graph[call]
-
-    def _may_bring_graph(self, given: Value) -> bool:
-        """Whether what a function is given may have a graph, or makes one: a network."""
-        return self._has_weights(given) or self._comes_of_computing(given)
-
-    def _has_weights(self, value: Value) -> bool:
-        atoms = self.solution.of(value)
-        return any(isinstance(a, Instance) or (isinstance(a, Module) and a.has_parameters) for a in atoms)
 
 
 def _is_given_a_mode(call: Value) -> bool:

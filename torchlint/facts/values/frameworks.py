@@ -12,12 +12,12 @@ from functools import cache
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
+from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool, is_optimizer
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
 from torchlint.facts.values.known import Known
-from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
+from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_named, rows_receiving
 from torchlint.screen import OTHER_LIBRARIES
 from torchlint.syntax.tree import dotted
 
@@ -38,7 +38,7 @@ def promised(function: Function, holds: Holds) -> Row | None:
     if function.name in method_names(holds):
         return next((row for row in _of_class(function.owner, holds) if function.name in row.methods), None)
     received = [parameter.name for parameter in function.parameters]
-    if not any(row.is_received(received) for row in rows_holding(holds)):
+    if not any(row.is_received(received) for row in rows_receiving(holds, len(received) - 1)):
         return None  # the most
     return next((row for row in _of_class(function.owner, holds) if row.is_received(received)), None)
 
@@ -92,6 +92,11 @@ def is_module(atom: Atom) -> bool:
 def may_be_module(solution: Known, value: Value) -> bool:
     """Whether an alternative of ``value`` is a module."""
     return any(map(is_module, solution.final(value)))
+
+
+def may_be_optimizer(solution: Known, value: Value) -> bool:
+    """Whether an alternative of ``value`` is an optimizer."""
+    return any(map(is_optimizer, solution.final(value)))
 
 
 def is_forward(function: Function) -> bool:

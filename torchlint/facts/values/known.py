@@ -106,6 +106,11 @@ class Known:
                     pending.append(call.function)
         return reached
 
+    def callers_in_file(self, function: Function) -> list[Value]:
+        """The calls of a function that stand in this file, in source order."""
+        calls = (call for call in self.callers.get(function, ()) if not call.function.is_foreign)
+        return sorted(calls, key=lambda call: call.index)
+
     def arguments_of(self, parameter: Value) -> list[Value]:
         """What the calls in this file pass for ``parameter``."""
         calls = self.callers.get(parameter.function, {})

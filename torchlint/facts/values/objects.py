@@ -34,7 +34,7 @@ def of_this_object(solution: Solution, read: Value, kept: Abstract) -> Abstract:
             if receiver is made or not _is_new(solution, receiver):
                 given = binding.get(atom.parameter)
                 solution.watch(given if given is not None else call, read)
-                parts.append(solution.calls.substitute(call, atom, function, binding))
+                parts.append(solution.calls.substitution.of(call, atom, function, binding))
     return join(parts)
 
 
@@ -49,7 +49,7 @@ def of_its_calls(solution: Solution, read: Value, held: Abstract, function: Func
         for atom in symbolic:
             given = binding.get(atom.parameter)
             solution.watch(given if given is not None else call, read)
-            passed = solution.calls.substitute(call, atom, function, binding)
+            passed = solution.calls.substitution.of(call, atom, function, binding)
             parts.append(passed if UNKNOWN.isdisjoint(passed) else frozenset([atom]))  # still of what is not known
     return join(parts)
 

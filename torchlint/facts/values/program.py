@@ -205,6 +205,11 @@ class Function:
             opener()
 
     @property
+    def full_name(self) -> str:
+        """Its name, after that of its class: ``Meter.update``."""
+        return f"{self.owner.name}.{self.name}" if self.owner is not None else self.name
+
+    @property
     def owner_around(self) -> Class | None:
         """The class whose method it is, or in whose method it is made."""
         function = self

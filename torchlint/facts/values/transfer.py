@@ -267,9 +267,9 @@ def _element(solution: Solution, value: Value) -> Abstract:
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
     found = join(item_of(solution, value, atom, key) for atom in unpackable(solution, solution.of(base), value))
-    if base.op is not Op.CALL or (base.mode is not Mode.OFF and not solution.calls.severed):
+    if base.op is not Op.CALL or (base.mode is not Mode.OFF and not solution.calls.substitution.severed):
         return found
-    functions = [f for f in solution.functions_of(base) if solution.calls.records_nothing(base, f)]
+    functions = [f for f in solution.functions_of(base) if solution.calls.substitution.records_nothing(base, f)]
     carriers = {atom for atom in found if is_made_in(atom, functions)}
     tensors = {atom for atom in found if isinstance(atom, Tensor) and atom.inherits in functions}
     rest = found - carriers - tensors

@@ -1,0 +1,95 @@
+"""Forwards that are no inference, though no backward is seen: what has no weights, what is prepared for a guarded one.
+
+And what may differentiate by itself, what subclasses make of it, what reads as an array and so has no graph.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from torchlint.facts.autograd.arrays import read_as_arrays
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.layers import layers
+from torchlint.facts.turns.steps import Steps, called_object
+from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.frameworks import is_forward, is_module_class
+from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.parameters import all_same_objects
+
+WITHIN = (Mode.OFF, Mode.UNKNOWN)
+"""The modes in a guard; what another context manager does within one is not known."""
+
+
+class LeftOut:
+    """Says of the calls of one file which ones are left out of its inference, whatever becomes of their graph."""
+
+    def __init__(self, flows: Flows, steps: Steps) -> None:
+        """Search when first asked."""
+        self.solution = flows.solution
+        self.flows = flows
+        self.steps = steps
+
+    def is_left_to_subclasses(self, call: Value) -> bool:
+        """Whether a CALL is of an object whose class has no forward to speak of: an explainer, a search, a solver.
+
+        One that is put into evaluation mode is a network, whatever its subclasses do.
+        """
+        atoms = self.solution.final(call.callee)
+        forwards = [atom.cls.method("forward") for atom in atoms if isinstance(atom, Instance)]
+        if not forwards or len(forwards) < len(atoms):
+            return False  # the most
+        if not all(method is not None and is_left_open(method) for method in forwards):
+            return False
+        itself = set(all_same_objects(self.solution, called_object(call)))
+        modes = (one for one in self.steps.calls_in(call.function) if one.callee.name == "eval" and one.callee.inputs)
+        return all(itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes)
+
+    def may_differentiate(self, call: Value) -> bool:
+        """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
+        if self.solution.functions_of(call):
+            return False
+        atoms = self.solution.final(call.callee)
+        return self._has_differentiating_forward and not any(isinstance(atom, Instance) for atom in atoms)
+
+    @cached_property
+    def _has_differentiating_forward(self) -> bool:
+        return any(is_forward(function) and self.steps.trains(function) for function in self.solution.graph.functions)
+
+    def has_no_weights(self, call: Value) -> bool:
+        """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
+        atoms = self.solution.final(call.callee)
+        return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
+
+    @cached_property
+    def layers(self) -> frozenset[Value]:
+        """What is made a layer of: ``Sequential(*[block(3) for _ in range(n)])`` calls a class."""
+        return layers(self.flows)
+
+    @cached_property
+    def read_as_arrays(self) -> frozenset[Value]:
+        """What NumPy reads, and would refuse if it had a graph: a guard stands elsewhere, or all is frozen."""
+        return read_as_arrays(self.flows)
+
+    @cached_property
+    def prepared(self) -> frozenset[Value]:
+        """All that flows into a forward which the program guards: whoever guards that leaves the rest out on purpose.
+
+        What normalizes or augments the input of a network seldom has parameters.
+        """
+        return self.flows.ancestry.of_all(
+            argument
+            for call in self.solution.graph.of(Op.CALL)
+            if (self.steps.calls_module(call) and (call.mode in WITHIN or not self.flows.modes.records(call)))
+            or (call.mode in WITHIN and self.flows.is_unknown_call(call))
+            for argument in call.arguments
+        )
+
+
+def is_metric_of_several(call: Value) -> bool:
+    """``for metric in self.metrics: self.log(name, metric(predicted, wanted))``: the graph is that of who predicted."""
+    callee = call.callee
+    is_method = call.function.owner is not None and is_module_class(call.function.owner)
+    if not is_method or callee.op is not Op.ELEMENT or len(call.arguments) < 2:
+        return False
+    return all(argument.op is Op.PARAMETER for argument in call.arguments)

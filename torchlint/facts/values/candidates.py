@@ -1,0 +1,142 @@
+"""Which of the values behind a backward may have brought its graph: what is computed, and of what it may be.
+
+That something before a backward has a graph is sure. Which of several inputs it is, how they are made says: nothing is
+differentiated that nobody computed, unless a function is given it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import (
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    FunctionReference,
+    Instance,
+    Module,
+    Tensor,
+    Unknown,
+    is_graphless,
+    is_live,
+    sorted_values,
+)
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.loss_forms import added_in, imported_behind, is_imported, is_moved, weighed_in
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+
+class Candidates:
+    """Says of values of one file whether they may have a graph."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Work for ``solution``, as far as it is known when it is asked."""
+        self.solution = solution
+        self._given_graph: dict[Value, bool] = {}
+
+    def begin_round(self) -> None:
+        """Forget what was found of a solution that has changed since."""
+        self._given_graph.clear()
+
+    def terms(self, root: Value) -> list[Value]:
+        """What a loss is the sum of, weights taken off: nobody adds to a loss what cannot be trained on."""
+        terms: list[Value] = []
+        pending, seen = [(root, False)], set[Value]()
+        while pending:
+            value, is_term = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op in (Op.PHI, Op.READ, Op.CONTAINER) and not is_term:
+                pending += [(source, False) for source in self.sources(value)]
+            elif added := added_in(value):
+                pending += [(operand, True) for operand in added]
+            elif (weighed := weighed_in(value)) is not None:
+                pending += [(one, is_term) for one in weighed]
+            elif is_term and self._is_computed(value):
+                terms.append(value)
+        return terms
+
+    def sources(self, value: Value) -> list[Value]:
+        """The values that ``value`` is, or may be, without any computation."""
+        solution = self.solution
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op is Op.READ and value.place is not None:
+            return list(solution.stored.get(value.place, ()))
+        if value.op is Op.ATTRIBUTE:
+            return [v for p in solution.places(value.inputs[0], value.name) for v in solution.stored.get(p, ())]
+        if value.op is Op.CONTAINER:
+            return [v for key, v in solution.held.get(value, ()) if key == "loss" or "loss" not in value.keys]
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+            key = value.keys[0]
+            if isinstance(key, int) and key < 0:
+                key = None
+            return [
+                held
+                for atom in sorted_values(solution.of(value.inputs[0]))
+                if isinstance(atom, Container)
+                for known, held in solution.held.get(atom.allocation, ())
+                if key is None or known is None or key == known
+            ]
+        return []
+
+    def given_for(self, item: Value) -> list[Value]:
+        """``loss`` for an item of ``as_tuple(loss)``: what alone an imported function is given for its parts."""
+        call = imported_behind(item)
+        given = call.arguments if call is not None else ()
+        return list(given) if len(given) == 1 and self._comes_of_computing(given[0]) else []
+
+    def only_given(self, operands: list[Value]) -> Value | None:
+        """``loss / count`` of a function that is given the loss: nothing else can have the graph."""
+        others = [one for one in operands if not all(map(is_graphless, self.solution.of(one) or [Unknown()]))]
+        return others[0] if len(others) == 1 and others[0].op is Op.PARAMETER else None
+
+    def among(self, inputs: list[Value]) -> list[Value]:
+        """The inputs that may have the graph: computed ones, unless one is known to have it."""
+        if any(abstract and all(map(is_live, abstract)) for abstract in map(self.solution.of, inputs)):
+            return [v for v in inputs if any(map(is_live, self.solution.of(v)))]
+        return [
+            value
+            for value in inputs
+            if value.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ)
+            and self._is_computed(value)
+        ]
+
+    def _comes_of_computing(self, value: Value) -> bool:
+        """Whether a value is computed, or what the program has computed for an attribute: ``self.state.loss``."""
+        stored = self.sources(value) if value.op is Op.ATTRIBUTE else ()
+        return self._is_computed(value) or any(map(self._is_computed, stored))
+
+    def _is_computed(self, value: Value) -> bool:
+        """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
+        abstract = self.solution.of(value)
+        if abstract and all(is_graphless(a) or isinstance(a, FunctionReference | ClassReference) for a in abstract):
+            return False
+        if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
+            return False
+        root = value
+        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
+            root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
+        choices = root.inputs if root.op is Op.PHI else (root,)
+        return any(
+            self._is_given_graph(one) if is_imported(one) else one.op in (Op.CALL, Op.OPERATION) for one in choices
+        )
+
+    def _is_given_graph(self, call: Value) -> bool:
+        """Whether an imported function is given what may have a graph, or a network; asked once in each round."""
+        if call not in self._given_graph:
+            self._given_graph[call] = False  # what comes of itself brings nothing
+            self._given_graph[call] = any(map(self._may_bring_graph, call.arguments))
+        return self._given_graph[call]
+
+    def _may_bring_graph(self, given: Value) -> bool:
+        """Whether what a function is given may have a graph, or makes one: a network."""
+        return self._has_weights(given) or self._comes_of_computing(given)
+
+    def _has_weights(self, value: Value) -> bool:
+        atoms = self.solution.of(value)
+        return any(isinstance(a, Instance) or (isinstance(a, Module) and a.has_parameters) for a in atoms)
