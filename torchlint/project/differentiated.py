@@ -113,7 +113,7 @@ class _File:
         pending, seen = [use], {use}
         while pending:
             current = pending.pop()
-            parts = [part for value in current.values for part in walk(value)]
+            parts = [part for value in current.values if not isinstance(value, ast.Constant) for part in walk(value)]
             if any(_calls(part, names) for part in parts):
                 return True
             read = {part.id for part in parts if isinstance(part, ast.Name)}

@@ -1,6 +1,6 @@
 """Methods that a subclass has of its own: what a method calls on its object may differentiate there.
 
-Whoever switches gradients off around ``self.scores(x)`` in a base class does so for each subclass as well, be it for one
+Whoever switches gradients off around ``self.scores(x)`` in a base class does so for each subclass as well, for one
 whose ``scores`` takes a gradient.
 """
 
