@@ -1,4 +1,4 @@
-"""Programs before and after their repair, run: what `--fix` leaves computes the same, to the bit, and raises nothing."""
+"""Programs before and after their repair, run: what `--fix` leaves computes the same, to the bit."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.aliases import changed_for_backward, told_apart
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
-from torchlint.facts.autograd.told_apart import told_apart
 from torchlint.facts.host.recording import Recording, bound
 from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on
 from torchlint.facts.keeping.checkpoints import Checkpoint
@@ -54,7 +54,7 @@ class Repairs(Wording):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
-        safe = all(certain(use.value) and use.value not in self._told_apart for use in uses)
+        safe = all(certain(use.value) and use.value not in self._lasting for use in uses)
         if safe and not allow_any_tensor:  # what a running state was is read, and not trained on
             safe = not any(self._may_be_differentiated(use.value) for use in uses)
         return Fix(title, edits, safe=safe)
@@ -71,9 +71,9 @@ class Repairs(Wording):
         return not any(self.others_only_read(one.name) for one in results)
 
     @cached_property
-    def _told_apart(self) -> frozenset[Value]:
-        """The tensors of which it matters which object they are."""
-        return told_apart(self.flows)
+    def _lasting(self) -> frozenset[Value]:
+        """The tensors of which it matters which object they are, or that are changed by what they are kept in."""
+        return told_apart(self.flows) | changed_for_backward(self.flows)
 
     def _is_number_for_some(self, value: Value) -> bool:
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands."""

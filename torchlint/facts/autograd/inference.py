@@ -198,7 +198,7 @@ class Inferences:
                 inline,
                 says_eval,
                 leaves,
-                leaves or others.leaves or others.hands_on,
+                leaves or others.leaves or others.hands_on or any(map(self._left_terms.remembers, forwards)),
                 elsewhere,
                 others_guard,
                 unseen,

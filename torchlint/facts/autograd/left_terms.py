@@ -27,6 +27,24 @@ class LeftTerms:
         left = self._leaving.intersection(self._run_by(call)) if self._leaving else ()
         return any(not self._is_left_by_another(function, call) for function in left)
 
+    def remembers(self, call: Value) -> bool:
+        """Whether a CALL may be the first to set what later ones go on with, and a backward runs over that.
+
+        ``if self.known is None: self.known = self.encode(x)``: without gradients it would be known without a graph.
+        """
+        return bool(self._remembering) and not self._remembering.isdisjoint(self._run_by(call))
+
+    @cached_property
+    def _remembering(self) -> frozenset[Function]:
+        """The functions that begin an attribute, or an item of one, with what flows into a backward."""
+        begun = (store for store in self.solution.graph.stores if store.value in self.solution.graph.beginnings)
+        return frozenset(
+            store.function
+            for store in begun
+            if (store.attribute or store.is_item) and store.value in self.flows.trained
+            if self.flows.live_parts(store.value)
+        )
+
     def _is_left_by_another(self, function: Function, call: Value) -> bool:
         """Whether a call beside ``call``, which records a graph as well, runs the ``function``."""
         return any(

@@ -21,6 +21,7 @@ from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.trainees import Trainees
+from torchlint.facts.autograd.unseen_uses import UnseenUses
 from torchlint.facts.autograd.whole_statements import is_alone
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
@@ -80,6 +81,7 @@ class _Search:
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
         self.discarding = Discarding(facts, self.optimized)
+        self.unseen = UnseenUses(facts, self.optimized, self.trainees)
         self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
         self._left: dict[Function, frozenset[Value]] = {}
@@ -195,7 +197,7 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         is_made = all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        certain = is_made and not trained and not self._are_gradients_used(module, backwards)
+        certain = is_made and not trained and not self.unseen.uses(module, backwards)
         is_given = helped is not None and helped.function is call.function
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
         whole = made is None and is_alone(self.facts, call, lambda other: self._of(other) is not None)
@@ -208,13 +210,6 @@ class _Search:
         """The networks that a CALL runs, itself or by a function that it gives them to."""
         network = self.forwarded.module(call) or self._run_by_helper(call)
         return [network] if network is not None else self.forwarded.run_elsewhere(call)
-
-    def _are_gradients_used(self, module: Value, backwards: Sequence[Backward]) -> bool:
-        """Whether others are clipped with a network, or code in the loop of a backward that is not seen is given it."""
-        loops = {backward.loop for backward in backwards if backward.loop is not None}
-        unseen = (call for loop in loops for call in self.steps.calls_within(loop) if self.flows.is_unknown_call(call))
-        given = (self._roots(argument) for call in unseen for argument in call.arguments)
-        return self.trainees.is_clipped(module) or not all(map(self._roots(module).isdisjoint, given))
 
     def _is_discarded(self, module: Value, backward: Backward) -> bool:
         return self.discarding.is_discarded(module, backward, self._networks_of)

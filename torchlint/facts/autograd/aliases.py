@@ -1,4 +1,7 @@
-"""Tensors that a program tells apart by which object they are, and not by their numbers: a detached one is another."""
+"""What programs do with a tensor that they keep, and a detached one in its place would not bear.
+
+It is another object, and though it shares the numbers: what changes them by the one is no part of the other's graph.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.graph import Kind, Op, Value
+from torchlint.facts.values.identity import changed
 
 SINGLE = frozenset(["None", "True", "False", "Ellipsis"])
 """What anything is compared with by ``is``, whatever it is."""
@@ -21,6 +25,30 @@ def told_apart(flows: Flows) -> frozenset[Value]:
     keys = [index for indices in graph.indices.values() for index in indices]
     keys += [store.index for store in graph.stores if store.kind is Kind.INSERT and store.index is not None]
     return flows.ancestry.of_all([*asked, *filter(flows.carries, keys)])
+
+
+def changed_for_backward(flows: Flows) -> frozenset[Value]:
+    """All that is changed in place, by what it is kept in, before a backward of the same function runs over it.
+
+    ``kept[-1].mul_(2)``: of ``kept.append(out)`` the graph of ``out`` has that as well.
+    """
+    graph = flows.solution.graph
+    calls = [one.call for one in graph.backwards if one.call is not None]
+    done = ((value, _changed(value)) for value in graph.of(Op.CALL, Op.OPERATION))
+    found = set[Value]()
+    for value, subject in done:
+        if subject is not None and subject.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            later = (one for one in calls if one.function is value.function and one.index > value.index)
+            if any(one.loop is None or value.loop is None or one.loop in value.loop.around() for one in later):
+                found |= flows.ancestry.of(subject)
+    return frozenset(found)
+
+
+def _changed(value: Value) -> Value | None:
+    """What an operation changes in place."""
+    if value.op is Op.CALL:
+        return changed(value)
+    return value.inputs[0] if value.name.endswith("Assign") else None
 
 
 def _compared(comparison: Value) -> Iterator[Value]:
