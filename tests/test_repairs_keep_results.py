@@ -85,6 +85,35 @@ def main():
     return net, labels
 """
 
+REMEMBERING = """
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Linear(4, 5), nn.Linear(5, 3)
+        self.known = None
+
+    def forward(self, x):
+        if self.known is None:
+            self.known = self.table(x)
+        return self.head({known})
+
+def label(net, x):
+    net.eval()
+    return net(x).argmax(1)
+
+def main():
+    net, labels = Tower(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in batches():
+        net.known = None
+        labels.append(label(net, x))
+        loss = net(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return net, labels
+"""
+
 SCORER = """
 class Scorer:
     def __init__(self, net):
@@ -206,6 +235,14 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"main": distilling(
             after="nn.utils.clip_grad_norm_([*teacher.parameters(), *student.parameters()], 0.1)")}, ["TLK203 unsafe"],
     ),
+    "layers shared with the student": (
+        {"main": distilling(before="teacher = nn.Sequential(*list(nn.Sequential(student).children())[:1])")}, [],
+    ),
+    "a hook that brings a parameter": (
+        {"main": distilling(
+            before="shift = nn.Parameter(torch.ones(4)); read = teacher.register_forward_pre_hook("
+            "lambda module, given: (given[0] + shift,))")}, ["TLK203 unsafe"],
+    ),
     "stepped in another file": (
         {"descent": DESCENT, "main": "from descent import descend\n" + distilling(after="descend(teacher, 0.1)")}, [],
     ),
@@ -240,7 +277,18 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"main": keeping("pass", "ends", before="kept.append(out); ends.append(torch.autograd.grad(loss, kept[-1],"
                                                 " retain_graph=True)[0])")}, [],
     ),
+    "changed by what keeps it": (
+        {"main": keeping("pass", "kept, net.weight.grad", before="kept.append(out); kept[-1].mul_(2); loss = out.mean()")},
+        ["TLK102 unsafe"],
+    ),
+    "changed when its backward has run": (
+        {"main": keeping("kept.append(out); kept[-1].mul_(2)", "kept, net.weight.grad")}, ["TLK102 safe"],
+    ),
     # evaluations
+    "a memo that the training goes on with": (
+        {"main": HEAD + REMEMBERING.format(known="self.known")}, ["TLK201 unsafe"],
+    ),
+    "a memo without its graph": ({"main": HEAD + REMEMBERING.format(known="self.known.detach()")}, ["TLK201 safe"]),
     "a term that a prediction leaves": (
         {"main": HEAD + MIXTURE.format(step="labels.append(label(net, x)); loss = net.balance", after="pass")}, [],
     ),
