@@ -278,8 +278,8 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
                                                 " retain_graph=True)[0])")}, [],
     ),
     "changed by what keeps it": (
-        {"main": keeping("pass", "kept, net.weight.grad", before="kept.append(out); kept[-1].mul_(2); loss = out.mean()")},
-        ["TLK102 unsafe"],
+        {"main": keeping("pass", "kept, net.weight.grad",
+                         before="kept.append(out); kept[-1].mul_(2); loss = out.mean()")}, ["TLK102 unsafe"],
     ),
     "changed when its backward has run": (
         {"main": keeping("kept.append(out); kept[-1].mul_(2)", "kept, net.weight.grad")}, ["TLK102 safe"],
