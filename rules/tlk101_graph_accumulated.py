@@ -51,7 +51,8 @@ class GraphAccumulated(Rule):
 
     ## Fix safety
     Safe where the addend is a tensor with a graph on every path: the numbers stay the same to the bit. Unsafe where
-    it may be something else on another path.
+    it may be something else on another path, or where the sum goes to callers that are not seen and no backward has run
+    over its graph: they may differentiate it.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory

@@ -53,6 +53,8 @@ class GraphInRecord(Rule):
 
     ## Fix safety
     Safe where the value is a tensor with a graph on every path and the step does not train through the record.
+    Unsafe where the program asks which of the tensors one is (`is`, `id`, as a key), changes one in place by what keeps
+    it before its backward, or gives a graph over which no backward has run to callers that are not seen.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory

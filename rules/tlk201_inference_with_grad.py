@@ -72,8 +72,9 @@ class InferenceWithGrad(Rule):
     same function is left out of the guard on purpose.
 
     ## Fix safety
-    The decorator is safe when nothing with a graph leaves the function. Results stay the same, but for LSTM and the
-    fast path of TransformerEncoderLayer, which round differently (below 1e-6).
+    The decorator is safe when nothing with a graph leaves the function, be it in what a network begins there and goes
+    on with. Results stay the same, but for LSTM and the fast path of TransformerEncoderLayer, which round differently
+    (below 1e-6).
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval

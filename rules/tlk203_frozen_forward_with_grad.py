@@ -55,6 +55,8 @@ class FrozenForwardWithGrad(Rule):
     ## Fix safety
     Safe where the network is made in the file and no optimizer of the file trains it; results stay the same. Where its
     gradients are thrown away by a `zero_grad()`, the fix is unsafe: `.grad` then holds what it held before.
+    So it is where others are clipped with them, where a hook or another module may bring a graph into the network, and
+    where code that is not seen is given it in the step.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation

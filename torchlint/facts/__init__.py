@@ -12,6 +12,7 @@ from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import on_contexts
 from torchlint.facts.autograd.contracts import contracts
 from torchlint.facts.autograd.followers import follower_forwards
+from torchlint.facts.autograd.gradient_readers import gradient_readers
 from torchlint.facts.autograd.gradients import zeroings
 from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inference, Inferences
@@ -26,6 +27,7 @@ from torchlint.facts.autograd.retention import cost_of, retention_in, retention_
 from torchlint.facts.autograd.second_order import gradient_cycles
 from torchlint.facts.autograd.summed_loss import summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
+from torchlint.facts.autograd.trained_elsewhere import TrainedElsewhere
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import guarded_in_vain, idle_guards
@@ -195,6 +197,14 @@ class Facts(Solved):
 
     resting_memos = cached_property(resting_memos)
     """Every attribute of a layer that is set once where it does not train, to what has a graph."""
+
+    gradient_readers = cached_property(gradient_readers)
+    """The functions that read gradients of what they are given, and for which of their parameters, from 0."""
+
+    @cached_property
+    def trained_elsewhere(self) -> TrainedElsewhere:
+        """Which values other files differentiate."""
+        return TrainedElsewhere(self.flows, self.others_train_on_result)
 
     # -- graphs that are recorded in vain, or live too long -----------------------------------------------------------
 

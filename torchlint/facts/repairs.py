@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.aliases import changed_for_backward, told_apart
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
@@ -28,15 +30,18 @@ class Repairs(Wording):
 
     Attributes:
         flows: what is known of its tensors.
+        others_only_read: whether other files of the run make only numbers of what a function of this one gives.
     """
 
     flows: Flows
+    others_only_read: Callable[[str], bool]
 
     def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
         """The repair that detaches values where they are used; None where one is not written there, or may be a number.
 
-        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor). Of a
-        distribution the tensors are detached of which it is made there.
+        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor), the
+        program does not tell it apart from others by anything but its numbers, and nobody who is not seen may be given
+        it to run a backward over it. Of a distribution the tensors are detached of which it is made there.
         """
         tensors = [self._tensors_of(use) for use in uses]
         if not all(tensors):
@@ -49,7 +54,26 @@ class Repairs(Wording):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
-        return Fix(title, edits, safe=all(certain(use.value) for use in uses))
+        safe = all(certain(use.value) and use.value not in self._lasting for use in uses)
+        if safe and not allow_any_tensor:  # what a running state was is read, and not trained on
+            safe = not any(self._may_be_differentiated(use.value) for use in uses)
+        return Fix(title, edits, safe=safe)
+
+    def _may_be_differentiated(self, value: Value) -> bool:
+        """Whether a graph over which no backward has run goes to callers that are not seen, or to code that is not.
+
+        Other files that make only numbers of what a function gives are seen.
+        """
+        if value not in self.flows.escaped or self.flows.touches_spent(value):
+            return False
+        giving = {value.function, *self.flows.solution.callers_above([value.function])}
+        results = (one for one in giving if one.result is not None and value in self.flows.ancestry.of(one.result))
+        return not any(self.others_only_read(one.name) for one in results)
+
+    @cached_property
+    def _lasting(self) -> frozenset[Value]:
+        """The tensors of which it matters which object they are, or that are changed by what they are kept in."""
+        return told_apart(self.flows) | changed_for_backward(self.flows)
 
     def _is_number_for_some(self, value: Value) -> bool:
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands."""

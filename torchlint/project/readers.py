@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from torchlint.project.called_names import OF_OBJECTS
+from torchlint.project.differentiated import differentiates_result, may_differentiate
 from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.trained import may_train, trains_on_attribute, trains_on_result
+from torchlint.project.trained import may_train, trains_on_attribute
 from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
 
 __all__ = ["Readers"]
@@ -42,8 +43,8 @@ class Readers:
         with self._files.asked():
             calling = self._files.calling_others(path, name.removesuffix(OF_OBJECTS))
             others = (one for one in calling if self._files.imports(one, path))
-            trees = (self._files.tree_of(other) for other in others if may_train(self._files.text_of(other)))
-            return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+            trees = (self._files.tree_of(other) for other in others if may_differentiate(self._files.text_of(other)))
+            return any(tree is not None and differentiates_result(tree, name) for tree in trees)
 
     def train_through(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` may run a backward over what it computes of such an attribute."""

@@ -1,17 +1,16 @@
-"""Whether a file trains at all, and on what a function or an attribute gives it: ``loss = group_loss(...)``."""
+"""Whether a file trains at all, and on what an attribute of some object has."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 
 from torchlint.frameworks import Holds, Row, method_names, rows_holding
-from torchlint.project.called_names import called_names
 from torchlint.project.uses import NUMBERS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["may_train", "trains_on_attribute", "trains_on_result"]
+__all__ = ["may_train", "trains_on_attribute"]
 
 BACKWARD, GRAD = "backward", "grad"
 
@@ -32,17 +31,6 @@ def _runs_trainer(text: str, row: Row) -> bool:
     names = (name.split(".") for name in row.of)
     is_made = any(parts[0] in text and f"{parts[-1]}(" in text for parts in names)
     return is_made and any(f".{method}(" in text for method in row.methods)
-
-
-def trains_on_result(tree: ast.Module, name: str) -> bool:
-    """Whether a backward of a file starts from what a call of ``name`` returns, or from a variable that has it.
-
-    ``Criterion()`` is what is called where the objects of a class are.
-    """
-    names = called_names(tree, name)
-    bound = {target for target, value in _assigned(tree) if _calls(value, names)}
-    parts = (node for start in _starts(tree) for node in walk(start))
-    return any(_calls(node, names) or (isinstance(node, ast.Name) and node.id in bound) for node in parts)
 
 
 def trains_on_attribute(tree: ast.Module, name: str) -> bool:
@@ -113,14 +101,3 @@ def _named_in(value: ast.AST) -> Iterator[str]:
                 continue
             yield name
         pending += children(node)
-
-
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    for node in walk(tree):
-        if isinstance(node, ast.Assign):
-            targets = [part for target in node.targets for part in walk(target)]
-            yield from ((part.id, node.value) for part in targets if isinstance(part, ast.Name))
-
-
-def _calls(node: ast.AST, names: Set[str]) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in names

@@ -168,7 +168,13 @@ class CarriedStates:
         if not stays and not self._infers_by_itself(store) and not self._goes_on_elsewhere(store, homes):
             return None
         name = text_of(store.target, store.value) + (written_key(store) if is_item else "")
-        return self._judged(store.statement, name, store.value, old)
+        carried = self._judged(store.statement, name, store.value, old)
+        if carried is None or not carried.retained or not stays:
+            return carried
+        # The turns between two backwards are the parts of one sequence: only what goes beyond these is carried.
+        trains = self.repetitions.trains
+        goes_on = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=trains)
+        return carried if goes_on else None
 
     def _is_of_one_forward(self, store: Store) -> bool:
         """Whether a helper of a forward changes an attribute of an object that this forward has made."""

@@ -45,6 +45,10 @@ GRAPH_READERS = frozenset(["requires_grad", "grad_fn", "is_leaf", "retain_grad",
 """Attributes of a tensor that only a program which wants a graph reads."""
 
 
+WANTING = GRAPH_READERS | {"grad"}
+"""What a program that wants the graph of something that is kept reads of it."""
+
+
 class Flows(Liveness):
     """Reachability queries over a solved graph; each closure is computed when it is first asked for."""
 
@@ -153,6 +157,17 @@ class Flows(Liveness):
         graph = self.solution.graph
         read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS]
         return self.ancestry.of_all([*read, *(loss for call in graph.of(Op.CALL) for loss in self._given_back(call))])
+
+    @cached_property
+    def wanted(self) -> frozenset[Value]:
+        """All that flows into a value of which the program reads the gradient or the graph, or where gradients end.
+
+        What something is kept in is among it only if that is done with what comes out of it again.
+        """
+        graph = self.solution.graph
+        read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in WANTING]
+        ends = [value for backward in graph.backwards for value in backward.inputs]
+        return self.ancestry.of_all([*read, *(one for end in ends for one in (end, *self.ancestry.sources(end)))])
 
     def _given_back(self, call: Value) -> list[Value]:
         """``learner.adapt(loss(learner(x)))``, for nothing but what that does to the learner: it differentiates."""

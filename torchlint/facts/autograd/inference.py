@@ -19,13 +19,16 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.guides import Guides
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.left_out import LeftOut, is_metric_of_several
+from torchlint.facts.autograd.left_terms import LeftTerms
 from torchlint.facts.autograd.left_to_callers import LeftToCallers, asks_whole_network
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.outliving import outlives_its_statement
+from torchlint.facts.autograd.overridden import Overridden
 from torchlint.facts.autograd.prompts import EncodedPrompts
 from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
+from torchlint.facts.autograd.trained_elsewhere import TrainedElsewhere
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.autograd.unseen_training import given_while_training
 from torchlint.facts.summaries.imports import Imports
@@ -125,6 +128,9 @@ class Inferences:
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._run_forwards = RunForwards(flows, steps)
         self._by_default = EvaluatingByDefault(flows.solution, steps)
+        self._left_terms = LeftTerms(steps)
+        self._overridden = Overridden(steps, project.subclasses)
+        self._trained_elsewhere = TrainedElsewhere(flows, project.train_on_result)
         self._is_brief = is_brief
         self._taps = taps
         self.elsewhere = InferenceElsewhere(flows, steps, self._is_used)
@@ -174,6 +180,8 @@ class Inferences:
             self._inferring[function] = list(filter(self._infers, self.steps.calls_in(function)))
         forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
+            forwards = [call for call in forwards if not self._is_used_elsewhere(call)]
+        if forwards:
             by_answers = list(map(self._is_detached_answer, forwards))
             others = beside(self.flows, self.steps, function, forwards, are_answers=all(by_answers))
             if all(by_answers) and others.leaves:
@@ -196,7 +204,7 @@ class Inferences:
                 inline,
                 says_eval,
                 leaves,
-                leaves or others.leaves or others.hands_on,
+                leaves or others.leaves or others.hands_on or any(map(self._left_terms.remembers, forwards)),
                 elsewhere,
                 others_guard,
                 unseen,
@@ -303,6 +311,8 @@ class Inferences:
             return True
         if any(may_be_optimizer(self.solution, call) for call in self.steps.calls_in(function)):
             return True  # whoever steps it
+        if self._overridden.trains_in(function):
+            return True
         return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
 
     def _infers(self, call: Value) -> bool:
@@ -328,7 +338,9 @@ class Inferences:
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
-        if any(map(self.steps.trains, callees)) or self.left_out.may_differentiate(call):
+        if any(map(self.steps.trains, callees)) or self._overridden.trains(call):
+            return False
+        if self.left_out.may_differentiate(call):
             return False  # forces, gradient penalties: the forward itself differentiates
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
@@ -360,6 +372,10 @@ class Inferences:
         if call in self.flows.trained or call in self.flows.inspected or self._taps.is_used(call):
             return True
         return self._older_torch.reinforces(call) or call in self._given_while_training
+
+    def _is_used_elsewhere(self, call: Value) -> bool:
+        """Whether a backward elsewhere runs over what functions make of a call's result, or over what it leaves."""
+        return self._left_terms.has(call) or (call in self.flows.leaving and self._trained_elsewhere.has(call))
 
     @cached_property
     def _given_while_training(self) -> frozenset[Value]:

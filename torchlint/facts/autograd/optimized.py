@@ -6,7 +6,7 @@ optimizer. So a module is left alone as soon as it might be trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from torchlint import torch_api
@@ -183,16 +183,20 @@ class Optimized:
             if known is not None and known.wraps:
                 parts = list(made.arguments)
                 for argument in made.arguments:
+                    parts += _givers(argument)
                     containers = [a for a in self.solution.final(argument) if isinstance(a, Container)]
                     parts += [item for a in containers for _, item in self.solution.held.get(a.allocation, ())]
                 return parts
         return self._results(made) if made.op is Op.CALL else []
 
+    def _is_network(self, value: Value) -> bool:
+        return self.solution.may_be(value, Module) or self._is_instance(value)
+
+    def _is_instance(self, value: Value) -> bool:
+        return any(isinstance(atom, Instance) and is_module_class(atom.cls) for atom in self.solution.final(value))
+
     def _is_module(self, value: Value) -> bool:
-        return any(
-            isinstance(atom, Module | Container) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(value)
-        )
+        return self.solution.may_be(value, Module | Container) or self._is_instance(value)
 
     # -- what is trained ------------------------------------------------------------------------------------------
 
@@ -231,7 +235,31 @@ class Optimized:
                 found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
-        return found
+        found += self._descended_elsewhere()
+        return found + self._sharing(found)
+
+    def _descended_elsewhere(self) -> Iterator[Value]:
+        """The modules of which functions of other files read the gradients: a step written by hand there."""
+        for function, effects in self.solution.graph.foreign.effects.items():
+            of = [position for done in effects if done.kind is EffectKind.READS_GRADIENTS for position in done.of]
+            for call in self.solution.callers.get(function, ()) if of else ():
+                given = (self.solution.passed(call, function, position) for position in of)
+                for one in given:
+                    if one is not None:
+                        yield from filter(self._is_module, (one, *one.computed_from()))
+
+    def _sharing(self, trained: Sequence[Value]) -> list[Value]:
+        """The modules that share a part with one of those that are ``trained``: ``head.weight = table.weight``."""
+        ties = [
+            (store.holder, store.value.inputs[0])
+            for store in self.solution.graph.stores
+            if (store.attribute or store.is_item) and store.holder is not None
+            if store.value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT) and self._is_network(store.holder)
+            if self.flows.is_leaf(store.value) or self._is_network(store.value)
+        ]
+        extent = self._extent(trained) if ties else frozenset()
+        shared = [pair for pair in ties if any(not self.roots(one).isdisjoint(extent) for one in pair)]
+        return [one for pair in shared for one in pair]
 
     def _with_owners(self, module: Value) -> Iterator[Value]:
         """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.
@@ -318,6 +346,12 @@ class Optimized:
         uses = [user for user in call.users if user.op is Op.ATTRIBUTE]
         places = [s.place for s in self.solution.graph.stores if s.value is call]
         return any(use.name in ("step", "zero_grad", "fit", "train") for use in uses) or bool(places)
+
+
+def _givers(argument: Value) -> list[Value]:
+    """The modules whose layers ``*list(network.children())[:3]`` has."""
+    calls = (part for part in argument.computed_from() if part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE)
+    return [call.callee.inputs[0] for call in calls if call.callee.name in PARAMETERS]
 
 
 def _is_self(value: Value) -> bool:

@@ -106,8 +106,11 @@ def retention_in(
         uses: values that bring a graph.
 
     Returns:
-        the worst of them, or None when each reaches a backward, or may do so in code that is not seen.
+        the worst of them, or None when each reaches a backward, or may do so in code that is not seen, or the program
+        asks what comes out of there again for its gradient or its graph.
     """
+    if any(holder in facts.flows.wanted for holder in holders):
+        return None
     is_trained_on = any(map(facts.flows.is_trained_on, holders))
     if not is_trained_on:
         return retention_of(facts, holders[0], uses)
@@ -116,7 +119,12 @@ def retention_in(
 
 
 def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
-    """``policy.saved`` in the file that trains: whether the attribute in which a class keeps is read there."""
+    """``policy.saved`` in the file that trains: whether the attribute in which a class keeps is read there.
+
+    Or whether others train on what a function computes from the holder and returns.
+    """
+    if facts.trained_elsewhere.has(holder):
+        return True
     kept = {holder, *allocations_of(facts.solution, holder)}
     places = [*places_of(facts.solution, holder)]
     places += [place for place, stored in facts.solution.stored.items() if not kept.isdisjoint(stored)]

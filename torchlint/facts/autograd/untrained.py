@@ -22,6 +22,7 @@ from torchlint.facts.autograd.handed_to_training import HandedToTraining
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.trainees import Trainees
+from torchlint.facts.autograd.unseen_uses import UnseenUses
 from torchlint.facts.autograd.whole_statements import is_alone
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
@@ -81,6 +82,7 @@ class _Search:
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
         self.discarding = Discarding(facts, self.optimized)
+        self.unseen = UnseenUses(facts, self.optimized, self.trainees)
         self._switched = switched_subjects(self.solution)
         self._handed_to_training = HandedToTraining(facts.solution, facts.steps)
         self._wasted: dict[Value, UntrainedForward | None] = {}
@@ -196,10 +198,11 @@ class _Search:
         ):
             return None
         backward = backwards[0] if backwards else None
-        certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
+        is_made = all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
+        certain = is_made and not trained and not self.unseen.uses(module, backwards)
         is_given = helped is not None and helped.function is call.function
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
-        whole = made is None and is_alone(self.facts, call)
+        whole = made is None and is_alone(self.facts, call, lambda other: self._of(other) is not None)
         is_known = trained or is_detached
         return UntrainedForward(call, name, backward, is_known, certain, supposed, made, "", whole, (call,))
 

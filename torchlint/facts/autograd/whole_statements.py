@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
-def is_alone(facts: Facts, call: Value) -> bool:
-    """Whether the statement only assigns what the forward gives, so that it can stand under a guard as it is."""
+def is_alone(facts: Facts, call: Value, is_in_vain: Callable[[Value], bool]) -> bool:
+    """Whether the statement only assigns what the forward gives, so that it can stand under a guard as it is.
+
+    ``is_in_vain``: whether another CALL is such a forward.
+    """
     statement = call.statement
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return False
@@ -23,7 +26,14 @@ def is_alone(facts: Facts, call: Value) -> bool:
         return False
     others = [v for v in facts.computed_in(statement) if v.op in (Op.CALL, Op.OPERATION)]
     inside = set(call.computed_from())
-    return all(v in inside or _depends_only_on(facts, v, call) for v in others)
+    return all(
+        v in inside or (is_in_vain(v) if _begins_graph(facts, v) else _depends_only_on(facts, v, call)) for v in others
+    )
+
+
+def _begins_graph(facts: Facts, value: Value) -> bool:
+    """``out, target = student(x), teacher(x)``: whether a CALL gives what has a graph of its own."""
+    return value.op is Op.CALL and not facts.flows.is_arithmetic(value) and bool(facts.flows.live_parts(value))
 
 
 def _depends_only_on(facts: Facts, value: Value, call: Value) -> bool:

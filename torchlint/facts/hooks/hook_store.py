@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.autograd.object_parts import kept_arguments
 from torchlint.facts.hooks.dropping import is_ever_dropped, is_for_others
@@ -26,9 +25,6 @@ from torchlint.facts.values.writing import Use, operands, parts, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-WANTING = GRAPH_READERS | {"grad"}
-"""What a program that wants the graph of a stored feature reads of it."""
 
 
 ALIASES = (Op.SUBSCRIPT, Op.ATTRIBUTE, Op.ELEMENT)
@@ -338,11 +334,11 @@ class Search:
     def is_wanted(self, held: list[Value], homes: list[Place | Value]) -> bool:
         """Whether a backward starts from what is kept, ends in it, or the program looks at its graph."""
         flows = self.flows
-        if any(map(flows.is_trained_on, held)) or any(value in self._ends or value in self._read for value in held):
+        if any(map(flows.is_trained_on, held)) or any(value in flows.wanted for value in held):
             return True
         reads = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         return any(
-            (flows.is_trained_on(v) or v in self._ends or v in self._read)
+            (flows.is_trained_on(v) or v in flows.wanted)
             and any(place in homes for place in places_of(self.solution, v))
             for v in reads
         )
@@ -356,18 +352,6 @@ class Search:
     def _leaves(self, store: Store, homes: list[Place | Value]) -> bool:
         held = [store.value, *(home for home in homes if isinstance(home, Value))]
         return any(map(self.flows.may_be_trained_on, held))
-
-    @cached_property
-    def _ends(self) -> frozenset[Value]:
-        """Where ``autograd.grad`` ends: gradients with respect to a feature."""
-        ends = [value for backward in self.facts.graph.backwards for value in backward.inputs]
-        return self.flows.ancestry.of_all(source for end in ends for source in (end, *self.flows.ancestry.sources(end)))
-
-    @cached_property
-    def _read(self) -> frozenset[Value]:
-        """All that flows into a value of which the program reads the gradient or the graph."""
-        values = self.facts.graph.values
-        return self.flows.ancestry.of_all(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in WANTING)
 
 
 def _asks_for_training(test: cst.BaseExpression) -> bool:

@@ -171,7 +171,9 @@ class _Search:
         return any(map(self.facts.repetitions.holds, self.solution.functions_of(call)))
 
     def _is_captured(self, name: str, function: Function) -> bool:
-        """Whether another function reads the variable, at a time that is not known."""
+        """Whether another function, or another file, reads the variable, at a time that is not known."""
+        if function.parent is None and self.facts.others_mention(name):
+            return True
         return any(
             value.op is Op.READ and value.place == Place(function, name) and value.function is not function
             for value in self.facts.graph.values

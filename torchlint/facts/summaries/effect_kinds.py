@@ -46,6 +46,8 @@ class EffectKind(Symbol):
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     FREES = "frees"
     """It takes gradients away: ``p.grad = None``."""
+    READS_GRADIENTS = "reads gradients"
+    """It reads the gradients of what it is given for these parameters: of a module, of a list of its parameters."""
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
     HANDS_PART = "hands part"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.gradient_readers import gradients_read_in
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.autograd.second_order import doubled_in, gradients_freed
@@ -56,6 +57,7 @@ OF_EACH = (
     *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.GROWS_ANEW, EffectKind.GROWS_OWN, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
     *FILLING, EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
+    EffectKind.READS_GRADIENTS,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -157,6 +159,7 @@ class Doings:
                 *self._zeroed_in(function),
                 *self._switched_in(function),
                 *self._freed_in(function),
+                *gradients_read_in(self.facts, function),
                 *self._started_in(function),
                 *self._loaded_in(function),
                 *retained_in(self.facts, function),

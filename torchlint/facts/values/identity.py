@@ -81,9 +81,9 @@ class Identity:
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return [(item, calls if item.function is value.function else ()) for item in self._item(value)]
         if value.op is Op.CALL:
-            changed = _changed(value)
-            if changed is not None:
-                return [(changed, calls)]
+            subject = changed(value)
+            if subject is not None:
+                return [(subject, calls)]
             # What a function of another file gives is told once for all of its calls: each makes an object of its own.
             results = [one.result for one in self.solution.functions_of(value) if not one.is_foreign]
             entered = (*calls, value)[-DEPTH:]
@@ -103,7 +103,7 @@ class Identity:
         return [item for root in made for known, item in zip(root.keys, root.inputs, strict=True) if known == key]
 
 
-def _changed(call: Value) -> Value | None:
+def changed(call: Value) -> Value | None:
     """What an operation changes in place and gives back; ``contiguous`` gives back what is."""
     callee = call.callee
     if callee.op is Op.ATTRIBUTE:

@@ -1,0 +1,87 @@
+"""Terms of a loss that a forward leaves on its object, where nothing but an inference runs that forward.
+
+``labels = predict(model, x)``, and then ``model.balance.backward()``: who switches gradients off around the prediction
+takes the graph of ``balance``. Where the training runs the forward as well, it is that one's term which is read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
+from torchlint.facts.values.homes import places_of, targets_of
+
+
+class LeftTerms:
+    """Answers for the calls of one file whether a backward needs what they leave behind."""
+
+    def __init__(self, steps: Steps) -> None:
+        """Look when first asked."""
+        self.steps, self.flows, self.solution = steps, steps.flows, steps.solution
+        self._run: dict[Value, frozenset[Function]] = {}
+
+    def has(self, call: Value) -> bool:
+        """Whether a CALL leaves on an object what a backward elsewhere starts from, and no other call leaves it."""
+        left = self._leaving.intersection(self._run_by(call)) if self._leaving else ()
+        return any(not self._is_left_by_another(function, call) for function in left)
+
+    def remembers(self, call: Value) -> bool:
+        """Whether a CALL may be the first to set what later ones go on with, and a backward runs over that.
+
+        ``if self.known is None: self.known = self.encode(x)``: without gradients it would be known without a graph.
+        """
+        return bool(self._remembering) and not self._remembering.isdisjoint(self._run_by(call))
+
+    @cached_property
+    def _remembering(self) -> frozenset[Function]:
+        """The functions that begin an attribute, or an item of one, with what flows into a backward."""
+        begun = (store for store in self.solution.graph.stores if store.value in self.solution.graph.beginnings)
+        return frozenset(
+            store.function
+            for store in begun
+            if (store.attribute or store.is_item) and store.value in self.flows.trained
+            if self.flows.live_parts(store.value)
+        )
+
+    def _is_left_by_another(self, function: Function, call: Value) -> bool:
+        """Whether a call beside ``call``, which records a graph as well, runs the ``function``."""
+        return any(
+            function in self._run_by(other)
+            and not other.evaluating
+            and self.flows.modes.records(other)
+            and call.function not in self._run_by(other)
+            for other in self.solution.graph.of(Op.CALL)
+            if other.function is not call.function
+        )
+
+    @cached_property
+    def _leaving(self) -> frozenset[Function]:
+        """The functions that set attributes to what another one's backward starts from."""
+        trained: dict[Place, list[Value]] = defaultdict(list)
+        for read in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):
+            if read in self.flows.trained:
+                for place in places_of(self.solution, read):
+                    trained[place].append(read)
+        return frozenset(
+            store.function
+            for store in (self.solution.graph.stores if trained else ())
+            if store.kind is Kind.ASSIGN and store.attribute and self.flows.live_parts(store.value)
+            for place in targets_of(self.solution, store)
+            if isinstance(place, Place) and any(read.function is not store.function for read in trained[place])
+        )
+
+    def _run_by(self, call: Value) -> frozenset[Function]:
+        """The functions that a CALL runs, however deep."""
+        if call not in self._run:
+            pending, found = list(self.solution.functions_of(call)), set[Function]()
+            while pending:
+                function = pending.pop()
+                if function not in found:
+                    found.add(function)
+                    pending += (
+                        one for inner in self.steps.calls_in(function) for one in self.solution.functions_of(inner)
+                    )
+            self._run[call] = frozenset(found)
+        return self._run[call]
