@@ -44,6 +44,10 @@ def purpose(source: str) -> Purpose | None:
         ("words = torch.load(path)\ntorch.save(words + 1, target)", None),
         ("layer = torch.load(path)\nlayer['weight'].copy_(layer['weight'].round())", None),
         ("model[0].weight.data.copy_(torch.load(path)['weight'])", Purpose.COPIED),
+        ("net, words = torch.load(path)\nnet.to(device).eval()\nprint(words)", Purpose.MOVED),
+        ("net, words = torch.load(path)\nnet.cuda().eval()\nprint(words)", None),
+        ("sound, labels = torch.load(path)\nsound = sound.to(device)", None),
+        ("net, opt = torch.load(path)\nnet.to(device).train()\nopt.zero_grad()\nopt.step()", None),
     ],
 )
 def test_what_is_done_with_what_was_loaded(source: str, told: Purpose | None) -> None:
@@ -71,6 +75,8 @@ def test_what_the_program_wrote_from_the_host_comes_back_there(saving: str) -> N
     [
         "model.to(device)\ntorch.save(model.state_dict(), 'best.pt')",
         "model.cpu()\nmodel.to(torch.device('cuda'))\ntorch.save(model.state_dict(), 'best.pt')",
+        "import argparse\nargs = argparse.ArgumentParser().parse_args()\ndevice = torch.device(args.device)\n"
+        "model.to(device)\ntorch.save(model.state_dict(), 'best.pt')",
         "torch.save(build().cuda().state_dict(), 'best.pt')",
         "fit(model)\ntorch.save(model.state_dict(), 'best.pt')",
         "torch.save(fit(), 'best.pt')",

@@ -104,8 +104,9 @@ class Purposes:
             return Purpose.COPIED
         if any(name.endswith("Dataset") for name in _bases(call.function)):
             return None
-        if any(user.op is Op.ELEMENT and user.keys[0] is not None for user in call.users):
-            return None  # `audio, labels = torch.load(path)`
+        is_unpacked = any(user.op is Op.ELEMENT and user.keys[0] is not None for user in call.users)
+        if is_unpacked:  # `audio, labels = torch.load(path)`, unless one of them is a model: `net, words = ...`
+            return None if self.move_of(load) is None else Purpose.MOVED
         users = {user for part in parts.whole for user in part.users if user not in parts.whole}
         if any(self._gives_to_model(user, parts) for user in users):
             return Purpose.COPIED

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.values.domain import Container, External, History, Instance, Module, Tensor, sorted_values
+from torchlint.facts.values.domain import Container, External, History, Instance, Module, Plain, Tensor, sorted_values
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
@@ -223,11 +223,15 @@ class Residences:
             return Residence.UNKNOWN
         if argument.op is Op.ATTRIBUTE and argument.name == "device":
             owner = argument.inputs[0]
-            is_object = any(
-                isinstance(atom, Module | Instance) or atom == _WEIGHT for atom in self.solution.final(owner)
-            )
-            return Residence.DEVICE if is_object else self.of(owner)
+            return Residence.DEVICE if self._may_have_device(owner) else self.of(owner)
         return Residence.DEVICE
+
+    def _may_have_device(self, owner: Value) -> bool:
+        """Whether a value is a model, its weights, an object, or the options of a program: ``args.device``."""
+        atoms = self.solution.final(owner)
+        if any(isinstance(atom, Module | Instance) or atom == _WEIGHT for atom in atoms):
+            return True
+        return bool(atoms) and all(isinstance(atom, Plain) for atom in atoms)
 
 
 def _is_device(argument: Value) -> bool:
