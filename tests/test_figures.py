@@ -110,6 +110,33 @@ def test_what_is_saved_for_each_item_counts_where_there_are_many(old: str, new: 
     assert found(OVER_ITEMS.replace(old, new)) == count
 
 
+@pytest.mark.parametrize(
+    ("chosen", "test", "count"),
+    [
+        ("random.sample(names, size)", "name in chosen", 1),
+        ("read(folder)", "name in chosen", 1),
+        ("read(folder)", "name in chosen: chosen.append(name)\n        if name in chosen", 0),
+        ("read(folder)", "folder in chosen", 0),
+        ("random.sample(names, 5)", "name in chosen", 0),
+        ("['train', 'test']", "name in chosen", 0),
+    ],
+)
+def test_one_for_each_chosen_item_counts_where_many_may_be_chosen(chosen: str, test: str, count: int) -> None:
+    draw = f"""
+import random
+from elsewhere import read
+
+def draw(curves, folder, names, size):
+    chosen = {chosen}
+    for name in names:
+        if {test}:
+            plt.figure()
+            plt.plot(curves[name].detach().numpy())
+            plt.savefig(folder + name)
+"""
+    assert found(HEAD + draw) == count
+
+
 def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
     helper = "def draw(x):\n    fig = plt.figure()\n    fig.savefig('x.png')\n    {end}\n"
     finish = "def finish(fig):\n    plt.close(fig)\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
-from torchlint.facts.host.saved_figures import saved_in_turn
+from torchlint.facts.host.saved_figures import is_for_chosen, saved_in_turn
 from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
@@ -178,7 +178,7 @@ class _Search:
     def _of_item(self, call: Value) -> OpenFigure | None:
         """A figure for each of many items, that is saved in its turn, and which none of its callers closes later."""
         loop = saved_in_turn(self.facts, call)
-        if loop is None or self._is_left_out(call.syntax or call.statement, call.function, loop):
+        if loop is None or self._is_left_out(call.syntax or call.statement, call.function, loop, of_items=True):
             return None
         return None if self._is_closed(self._way_to(call), None) else OpenFigure(call, loop, is_item=True)
 
@@ -248,11 +248,13 @@ class _Search:
         within: Loop | Function,
         *,
         counters: Set[str] = frozenset(),
+        of_items: bool = False,
     ) -> bool:
         """Whether a place is reached once: in a handler, when something is first needed, before a loop is left.
 
         What stands around ``within`` says only whether that runs at all, as ``if __name__ == "__main__":`` does. Of
-        ``counters`` a certain number comes again with each pass.
+        ``counters`` a certain number comes again with each pass, and ``of_items`` many may be among those that are
+        chosen.
         """
         parents = self.facts.parents
         while node is not None and node is not within.syntax:
@@ -262,7 +264,8 @@ class _Search:
             if isinstance(parent, cst.If) and node is parent.body:
                 if is_never_asked(self.facts, parent.test, function):
                     return True
-                if _is_once(parent, self.facts.skipping.bindings, counters):
+                is_of_many = of_items and isinstance(within, Loop) and is_for_chosen(self.facts, parent.test, within)
+                if not is_of_many and _is_once(parent, self.facts.skipping.bindings, counters):
                     return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True

@@ -14,6 +14,7 @@ from torchlint.facts.keeping.gathering import items_behind, iterated
 from torchlint.facts.values.graph import Loop, Op, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.literals import literal
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -39,6 +40,34 @@ def saved_in_turn(facts: Facts, call: Value) -> Loop | None:
         if turns > MOST_OPEN:
             return loop
     return None
+
+
+def is_for_chosen(facts: Facts, test: cst.BaseExpression, loop: Loop) -> bool:
+    """Whether a condition asks if the item of a loop is among others, ``name in chosen``, of which there may be many.
+
+    Nothing is put to these in the loop: what is remembered there would be asked for as well.
+    """
+    asked = next((value for value in facts.graph.of(Op.COMPARISON) if value.syntax is test), None)
+    if asked is None or not isinstance(test, cst.Comparison) or len(asked.inputs) != 2:
+        return False
+    path = dotted(test.comparisons[0].comparator)
+    if not isinstance(test.comparisons[0].operator, cst.In) or path is None or not loop.syntax:
+        return False
+    bindings = facts.skipping.bindings
+    if path in bindings.filled(loop.syntax) or path in bindings.assigned(loop.syntax):
+        return False
+    item, chosen = asked.inputs
+    if item.loop is not loop or _is_drawn(facts, chosen):
+        return False
+    length = _length(facts, chosen)
+    return length is None or length > MOST_OPEN
+
+
+def _is_drawn(facts: Facts, chosen: Value) -> bool:
+    """Whether a few are drawn, as far as their number is written: ``random.sample(names, 5)``."""
+    calls = (made for made in (chosen, *_values(facts, chosen)) if made.op is Op.CALL)
+    numbers = (literal(facts.solution, one) for made in calls for one in made.arguments)
+    return any(isinstance(number, int) and number <= MOST_OPEN for number in numbers)
 
 
 def _saves(other: Value, call: Value, loop: Loop) -> bool:
