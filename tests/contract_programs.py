@@ -702,6 +702,32 @@ BEGINS_BY_A_HANDLER = {
     "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_TO_BEGIN, "TLK502", finds=True),
 }
 
+DRAWS_AT_EACH_END = """
+import matplotlib.pyplot as plt
+
+@trainer.METHOD(Events.EPOCH_COMPLETED)
+def draw(engine):
+    plt.figure()
+    plt.plot(losses)
+    plt.savefig("losses.png")
+"""
+
+GIVEN_TO_DRAW = """
+import matplotlib.pyplot as plt
+
+def draw(engine):
+    plt.figure()
+    plt.plot(losses)
+    plt.savefig("losses.png")
+
+trainer.METHOD(Events.EPOCH_COMPLETED, draw)
+"""
+
+DRAWS_BY_A_HANDLER = {
+    "on": ContractProgram(RUN_BY_AN_ENGINE + DRAWS_AT_EACH_END, "TLK503", finds=True),
+    "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_TO_DRAW, "TLK503", finds=True),
+}
+
 CALLED_FOR_INFERENCE = ContractProgram(
     """
 class Painter(KNOWN):
@@ -833,6 +859,8 @@ def program_for(row: Row) -> ContractProgram:
     """The program of a row."""
     if row.holds is Holds.BEGINS:
         return BEGINS_BY_A_HANDLER[row.methods[0]]
+    if row.holds is Holds.EACH_EPOCH and row.events:
+        return DRAWS_BY_A_HANDLER[row.methods[0]]
     if row.holds is Holds.HANDS_ITSELF or row.events:
         return HANDED_TO_A_HANDLER[row.methods[0]]
     if not row.methods and not row.receives and row.holds in _OF_FUNCTIONS:

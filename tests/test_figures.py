@@ -193,6 +193,29 @@ def test_who_logs_at_the_number_of_a_step_is_called_again_and_again(logging: str
 
 
 @pytest.mark.parametrize(
+    ("event", "closing", "count"),
+    [
+        ("EPOCH_COMPLETED", "", 1),
+        ("EPOCH_STARTED(every=5)", "", 1),
+        ("EPOCH_COMPLETED", "plt.close(fig)", 0),
+        ("EPOCH_COMPLETED(once=5)", "", 0),
+        ("COMPLETED", "", 0),
+    ],
+)
+def test_a_handler_of_each_epoch_draws_again_and_again(event: str, closing: str, count: int) -> None:
+    handler = f"""
+from ignite.engine import Engine, Events
+trainer = Engine(lambda engine, batch: batch)
+@trainer.on(Events.{event})
+def draw(engine):
+    fig = plt.figure()
+    fig.savefig("losses.png")
+    {closing}
+"""
+    assert found(HEAD + handler) == count
+
+
+@pytest.mark.parametrize(
     ("keeping", "count"),
     [
         ("self.losses.append(loss)", 1),

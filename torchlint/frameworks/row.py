@@ -23,7 +23,7 @@ class Holds(Symbol):
     GIVEN_MODEL = "the framework hands the method the model that it trains"
     HAS_MODEL = "an attribute of this name, of the first thing that the framework hands the method, is its model"
     ONCE = "the framework calls the method once, before a training"
-    EACH_EPOCH = "the framework calls the method again and again, but not in every step"
+    EACH_EPOCH = "the framework calls the method, or the function that it is given, again and again, not in every step"
     EACH_TRIAL = "the call takes a function that is called again and again, each time for a whole training"
     EACH_STEP = "the framework calls the method, or the function that it is given, once for each step or request"
     KEEPS = "the object or function keeps the argument as it is, with its graph"

@@ -18,6 +18,7 @@ CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFai
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
 IGNITE_STEPS = ("ITERATION_*", "GET_BATCH_*")
+IGNITE_EPOCHS = ("EPOCH_*",)
 
 TRAINING = (
     Row("DeepSpeed", ("deepspeed.initialize",), Holds.MAKES_ENGINE,
@@ -38,6 +39,9 @@ TRAINING = (
     Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
         events=IGNITE_STEPS),
     Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("on",), (-1, ""), events=IGNITE_STEPS),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_EPOCH, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
+        events=IGNITE_EPOCHS),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_EPOCH, _IGNITE_EVENTS, ("on",), (-1, ""), events=IGNITE_EPOCHS),
     Row("ignite", IGNITE_ENGINES, Holds.BEGINS, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
         events=("STARTED",)),
     Row("ignite", IGNITE_ENGINES, Holds.BEGINS, _IGNITE_EVENTS, ("on",), (-1, ""), events=("STARTED",)),

@@ -21,7 +21,6 @@ from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.turns.told_steps import is_told_step
 from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import Container
-from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
 from torchlint.facts.values.reaching import reached
@@ -224,7 +223,7 @@ class _Search:
         if self._is_left_out(node, function, function, counters=self._numbers_of_steps(function)):
             return []
         repetitions = self.facts.repetitions
-        if repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):
+        if repetitions.stands_for_a_turn(function) or repetitions.comes_each_epoch(function):
             return [(chain, function)]
         if function.name == "__init__" or len(chain) > HOPS:
             return []

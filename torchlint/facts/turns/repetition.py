@@ -26,6 +26,7 @@ from torchlint.facts.turns.wrapping import Wrapping
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
+    is_called_each_epoch,
     is_called_each_step,
     is_forward,
     is_module_class,
@@ -35,6 +36,7 @@ from torchlint.facts.values.frameworks import (
     trains_on_result,
 )
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.handing_on import handlers_of, is_of_one_event
 from torchlint.facts.values.making import is_remembered
 from torchlint.facts.values.threads import run_in_thread
 from torchlint.frameworks import Holds
@@ -330,6 +332,15 @@ class Repetitions:
             pending += further
             seen.update(further)
         return None
+
+    def comes_each_epoch(self, function: Function) -> bool:
+        """Whether a framework calls ``function`` once for each epoch: a method, or a handler of the event."""
+        return is_called_each_epoch(function) or function in self._handlers_of_epochs
+
+    @cached_property
+    def _handlers_of_epochs(self) -> frozenset[Function]:
+        calls = (call for call in self.solution.graph.of(Op.CALL) if not is_of_one_event(call))
+        return frozenset(given for call in calls for given in handlers_of(self.solution, call, Holds.EACH_EPOCH))
 
     def stands_for_a_turn(self, function: Function) -> bool:
         """Whether a module, a framework or a server calls ``function`` once for each step or request."""

@@ -98,6 +98,12 @@ def is_of_some_events(call: Value) -> bool:
     return event is not None and event.op is Op.CALL and bool(event.arguments)
 
 
+def is_of_one_event(call: Value) -> bool:
+    """Whether the event that a CALL names comes once in a run: ``Events.EPOCH_COMPLETED(once=5)``."""
+    event = call.argument(0)
+    return event is not None and event.op is Op.CALL and "once" in event.keys
+
+
 def _is_at_event(call: Value, row: Row) -> bool:
     """Whether the event that a CALL names is one of those of which a row is true."""
     event = call.argument(0)
