@@ -17,10 +17,11 @@ class FiguresNotClosed(Rule):
     """A figure is made in every step or epoch, and none is closed.
 
     ## What it does
-    Finds `plt.figure()`, `plt.subplots()` and `plt.subplot_mosaic()` in a loop of steps or epochs, in a framework's
-    method, or in a helper that one of these calls, whose figure nobody closes; and, as a note, one that is closed on
-    one way only: a `return` or a branch, which asks for what was drawn, leaves it open. A note is also what any other
-    loop makes for each of its items and saves in the same turn: one figure stays open for each run, layer or class.
+    Finds `plt.figure()`, `plt.subplots()`, `plt.subplot_mosaic()` and the plot of a whole table of pandas in a loop of
+    steps or epochs, in a framework's method or handler, or in a helper that one of these calls, whose figure nobody
+    closes; and, as a note, one that is closed on one way only: a `return` or a branch, which asks for what was drawn,
+    leaves it open. A note is also what any other loop makes for each of its items, or for those that are chosen, and
+    saves in the same turn: one figure stays open for each run, layer or class.
 
     ## Why is this bad?
     pyplot keeps every figure that it makes until it is closed, whatever happens to the variable: some eighty
@@ -44,9 +45,9 @@ class FiguresNotClosed(Rule):
 
     ## When it is not a leak
     It is closed, by `plt.close` or by `SummaryWriter.add_figure`, which does so by default; it is shown; the same
-    number is used again (`plt.figure(1)`); the loop is written to have no more than twenty turns, and no step is made
-    in them; it is a `matplotlib.figure.Figure`, which pyplot does not know; it goes
-    to code that is not seen.
+    number is used again (`plt.figure(1)`); pandas is given the axes to draw in, or draws one column in the figure that
+    is open; the loop is written to have no more than twenty turns, and no step is made in them; it is a
+    `matplotlib.figure.Figure`, which pyplot does not know; it goes to code that is not seen.
 
     ## Fix safety
     Safe where the figure has a name that is used in its block alone: `plt.close(fig)` stands behind its last use.
@@ -54,6 +55,7 @@ class FiguresNotClosed(Rule):
 
     ## References
     - https://matplotlib.org/stable/api/_as_gen/matplotlib.pyplot.figure.html
+    - https://pandas.pydata.org/docs/reference/api/pandas.DataFrame.plot.html
     - https://docs.pytorch.org/docs/stable/tensorboard.html#torch.utils.tensorboard.writer.SummaryWriter.add_figure
     """
 
@@ -62,7 +64,11 @@ class FiguresNotClosed(Rule):
     level = Level.WARNING
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
-    triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])), Trigger(imports=True))
+    triggers = (
+        Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])),
+        Trigger(calls=frozenset(["plot", "hist"]), names=frozenset(["pandas"])),
+        Trigger(imports=True),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place that makes figures which stay open."""

@@ -216,6 +216,40 @@ def draw(engine):
 
 
 @pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (["table.plot(subplots=True)", "plt.savefig('x.png')"], 1),
+        (["table.plot.line(x='epoch')"], 1),
+        (["table.set_index('epoch').hist()"], 1),
+        (["axes = table.plot()", "axes.get_figure().savefig('x.png')"], 1),
+        (["axes = table.plot()", "plt.close(axes.get_figure())"], 0),
+        (["axes = table.plot()", "plt.close(axes.figure)"], 0),
+        (["axes = table.plot()", "writer.add_figure('x', axes.get_figure(), step)"], 0),
+        (["table.plot()", "writer.add_figure('x', plt.gcf(), step)"], 0),
+        (["table.plot()", "save(plt.gcf())"], 0),
+        (["table.plot()", "plt.close()"], 0),
+        (["table.plot(ax=axes)"], 0),
+        (["table.plot(**options)"], 0),
+        (["table['loss'].plot()"], 0),
+        (["table.boxplot()"], 0),
+        (["table.plot(backend='plotly')"], 0),
+        (["pandas.options.plotting.backend = 'plotly'", "table.plot()"], 0),
+        (["pandas.set_option('plotting.backend', 'plotly')", "table.plot()"], 0),
+        (["draw.plot(table)"], 0),
+    ],
+)
+def test_a_whole_table_is_drawn_in_a_figure_of_its_own(lines: list[str], count: int) -> None:
+    assert found("import pandas\n" + in_step("table = pandas.read_csv('log.csv')", *lines)) == count
+
+
+def test_a_table_that_is_passed_is_one_still() -> None:
+    draw = "import pandas\ndef draw(table):\n    table.plot()\n    plt.savefig('x.png')\n"
+    loop = in_step("draw(pandas.DataFrame({'loss': losses}))").removeprefix(HEAD)
+    assert found(HEAD + draw + loop) == 1
+    assert found(HEAD + draw + loop.replace("pandas.DataFrame(", "dict(")) == 0
+
+
+@pytest.mark.parametrize(
     ("keeping", "count"),
     [
         ("self.losses.append(loss)", 1),

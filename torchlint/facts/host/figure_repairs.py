@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.host.figures import OpenFigure, maker_of
+from torchlint.facts.host.figure_makers import maker_of
+from torchlint.facts.host.figures import OpenFigure
 from torchlint.fix.edits import put_beside
 from torchlint.rule import Fix
 from torchlint.syntax.tree import walk
@@ -22,7 +23,7 @@ ENDS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield)
 def close(facts: Facts, figure: OpenFigure) -> Fix | None:
     """The repair: ``plt.close(fig)`` in the block that makes it, None where the figure goes elsewhere."""
     node = figure.call.syntax
-    if figure.by is not None or figure.past is not None:
+    if figure.by is not None or figure.past is not None or maker_of(figure.call) is None:
         return None  # where it is closed already is for who wrote it to say
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None

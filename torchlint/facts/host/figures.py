@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
+from torchlint.facts.host.figure_makers import MAKERS, figure_behind, is_pyplot, maker_of, makes_figure
 from torchlint.facts.host.saved_figures import is_for_chosen, saved_in_turn
 from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
@@ -28,10 +29,6 @@ from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-PYPLOT = frozenset(["matplotlib.pyplot", "matplotlib.pylab", "pylab"])
-MAKERS = {"figure": (0, "num"), "subplots": (-1, "num"), "subplot_mosaic": (-1, "num")}
-"""Functions of pyplot that make a figure, with the argument that names one which is used again."""
 
 READERS = ("matplotlib.", "wandb.", "mlflow.", "numpy.", "seaborn.", "sklearn.", "builtins.", "io.", "PIL.", "torch.")
 """Packages whose functions look at a figure and do not close it."""
@@ -78,12 +75,12 @@ def open_figures(facts: Facts) -> list[OpenFigure]:
 
 def leaves_open(facts: Facts, call: Value) -> bool:
     """Whether a CALL makes a figure that nothing in its function closes."""
-    return maker_of(call) is not None and _Search(facts).is_left_open(call)
+    return makes_figure(facts, call) and _Search(facts).is_left_open(call)
 
 
 def leaves_given_open(facts: Facts, call: Value) -> bool:
     """Whether a function uses as a figure what a CALL of something imported gives it, and does not close that."""
-    if maker_of(call) is not None or call.callee.name.startswith(READERS):
+    if makes_figure(facts, call) or call.callee.name.startswith(READERS):
         return False
     given = reached([call], partial(_given_further, facts))
     is_figure = any(user.op is Op.ATTRIBUTE and user.name in OF_FIGURES for one in given for user in one.users)
@@ -105,18 +102,7 @@ def closes_what_comes_of(facts: Facts, call: Value, is_returned: bool) -> bool:
 
 def may_close_any(facts: Facts, call: Value) -> bool:
     """Whether a CALL may close figures that its function has not made, or shows them."""
-    return _is_pyplot(call, "show") or (_is_pyplot(call, "close") and not _Search(facts).closes_own(call))
-
-
-def maker_of(call: Value) -> str | None:
-    """``figure`` or ``subplots`` for a CALL of pyplot that makes a figure."""
-    name = call.callee.name.rpartition(".")[2]
-    return name if name in MAKERS and _is_pyplot(call, name) else None
-
-
-def _is_pyplot(call: Value, name: str) -> bool:
-    module, _, called = call.callee.name.rpartition(".")
-    return called == name and module in PYPLOT and call.callee.op is Op.EXTERNAL
+    return is_pyplot(call, "show") or (is_pyplot(call, "close") and not _Search(facts).closes_own(call))
 
 
 class _Search:
@@ -157,12 +143,12 @@ class _Search:
 
     @cached_property
     def makers(self) -> list[Value]:
-        return [call for call in self.facts.calls() if maker_of(call) is not None]
+        return [call for call in self.facts.calls() if makes_figure(self.facts, call)]
 
     def _is_used_again(self, call: Value) -> bool:
         """Whether the figure has a number: it is made once and then used again."""
-        position, keyword = MAKERS[maker_of(call) or "figure"]
-        number = call.argument(position, keyword)
+        named = MAKERS.get(maker_of(call) or "")
+        number = call.argument(*named) if named is not None else None
         return number is not None and literal(self.facts.solution, number) not in (UNWRITTEN, None)
 
     def _of(self, call: Value, effect: Effect | None = None) -> OpenFigure | None:
@@ -294,10 +280,10 @@ class _Search:
         return handed
 
     def _may_close(self, call: Value, figure: set[Value], depth: int) -> bool:
-        if _is_pyplot(call, "close"):
+        if is_pyplot(call, "close"):
             is_inside = depth < DEPTH and figure.isdisjoint(m for m in self.makers if m.function is call.function)
             return self._concerns(call.arguments[:1], figure) and not (is_inside and self.closes_own(call))
-        if _is_pyplot(call, "show"):
+        if is_pyplot(call, "show"):
             return literal(self.facts.solution, call.argument(-1, "block")) is not False
         callees = self.facts.solution.functions_of(call)
         if any(self._may_close_elsewhere(call, callee, figure) for callee in callees):
@@ -337,6 +323,12 @@ class _Search:
             return value.inputs[:1] if value.keys[:1] != (1,) else ()
         if value.op is Op.CONTAINER:
             return [held for _, held in self.facts.solution.held.get(value, ())]
+        if value.op is Op.CALL and is_pyplot(value, "gcf"):
+            own = [one for one in self.makers if one.function is value.function and one.index < value.index]
+            return own or self.makers
+        axes = figure_behind(value)
+        if axes is not None:
+            return [axes]
         return value.inputs if value.op is Op.PHI else ()
 
 
