@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 from torchlint.facts.values.frameworks import is_module_class
 
@@ -176,6 +179,64 @@ def attach(trainer):
 attach(made())
 """)
     assert program.inserted() == inserted
+
+
+ENGINE_OF_THE_PROJECT = """
+    from enum import Enum
+
+    class Events(Enum):
+        EPOCH_COMPLETED = "epoch_completed"
+        COMPLETED = "completed"
+
+    class Engine:
+        def __init__(self, process_function):
+            self.process_function, self.handlers = process_function, []
+
+        def on(self, event):
+            def decorate(handler):
+                self.handlers.append((event, handler))
+                return handler
+            return decorate
+"""
+
+DRAWN_BY_A_HANDLER = """
+    import torch
+    import matplotlib.pyplot as plt
+    from {package}.engine import Engine, Events
+
+    def main(net, optimizer, loader):
+        def step(engine, batch):
+            loss = net(batch).sum()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        trainer = Engine(step)
+
+        @trainer.on(Events.{event})
+        def draw(engine):
+            plt.figure()
+            plt.savefig("losses.png")
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "event", "expected"),
+    [
+        ("ignite", "EPOCH_COMPLETED", ["use.py: TLK503 warning"]),
+        ("ignite", "COMPLETED", []),
+        ("rounds", "EPOCH_COMPLETED", []),  # of which nobody says when it calls
+    ],
+)
+def test_an_engine_that_lies_in_the_project_calls_its_handlers(
+    tmp_path: Path, package: str, event: str, expected: list[str]
+) -> None:
+    files = {
+        "use.py": DRAWN_BY_A_HANDLER.format(package=package, event=event),
+        f"{package}/__init__.py": "",
+        f"{package}/engine.py": ENGINE_OF_THE_PROJECT,
+    }
+    assert Project(tmp_path, files).found("use.py") == expected
 
 
 def test_a_step_without_gradients_hands_on_no_graph() -> None:

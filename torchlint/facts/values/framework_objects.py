@@ -78,7 +78,7 @@ def guards_itself(solution: Solution, value: Value) -> bool:
 
     That it is moved to a device, as a module is, says nothing of what a call of it records.
     """
-    return any("__call__" in row.methods for row in _rows_of(solution, value, Holds.GUARDED))
+    return any("__call__" in row.methods for row in rows_of(solution, value, Holds.GUARDED))
 
 
 def contract_of(solution: Solution, call: Value, holds: Holds) -> Row | None:
@@ -93,16 +93,16 @@ def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row
         return
     methods = method_names(holds)
     if callee.op is Op.ATTRIBUTE and callee.name in methods:
-        rows = _rows_of(solution, callee.inputs[0], holds)
+        rows = rows_of(solution, callee.inputs[0], holds)
         yield from (row for row in rows if callee.name in row.methods)
     if "__call__" in methods:
-        yield from (row for row in _rows_of(solution, callee, holds) if "__call__" in row.methods)
+        yield from (row for row in rows_of(solution, callee, holds) if "__call__" in row.methods)
 
 
 _OBJECTS = (FrameworkObject, Instance)
 
 
-def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterable[Row]:
+def rows_of(solution: Solution, value: Value, holds: Holds) -> Iterable[Row]:
     """The rows of the classes of which ``value`` may be an instance."""
     objects = [atom for atom in solution.of(value) if isinstance(atom, _OBJECTS)]
     return _rows_of_objects(frozenset(objects), holds) if objects else ()  # the most are none

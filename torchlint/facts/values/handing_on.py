@@ -17,9 +17,10 @@ from torchlint.facts.values.domain import (
     join,
     sorted_values,
 )
+from torchlint.facts.values.framework_objects import rows_of
 from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.frameworks import ROWS, Holds, Row
+from torchlint.frameworks import ROWS, Holds, Row, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -76,20 +77,15 @@ def handlers_of(solution: Solution, call: Value, holds: Holds) -> list[Function]
 
 def bound_handlers(solution: Solution, call: Value, holds: Holds) -> list[tuple[Function, bool]]:
     """The :func:`handlers_of` a CALL, each with whether its first parameter is already given."""
-    if call.callee.op is not Op.ATTRIBUTE:
+    if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in method_names(holds):
         return []
-    rows = [row for row in _rows(solution, call, holds) if _is_at_event(call, row)]
+    known = (row for row in rows_of(solution, call.callee.inputs[0], holds) if call.callee.name in row.methods)
+    rows = [row for row in known if _is_at_event(call, row)]
     given = [argument for row in rows if (argument := call.argument(*row.argument)) is not None]
     references = [atom for value in given for atom in sorted_values(solution.of(value))]
     found = [(atom.function, atom.bound) for atom in references if isinstance(atom, FunctionReference)]
     decorated = next((function for by, function in solution.graph.decorated if by is call), None) if rows else None
     return found if decorated is None else [*found, (decorated, False)]
-
-
-def _rows(solution: Solution, call: Value, holds: Holds) -> Iterator[Row]:
-    for atom in sorted_values(solution.of(call.callee.inputs[0])):
-        if isinstance(atom, FrameworkObject):
-            yield from (row for row in promises(atom.name, holds) if call.callee.name in row.methods)
 
 
 def is_of_some_events(call: Value) -> bool:
@@ -109,7 +105,10 @@ def _is_at_event(call: Value, row: Row) -> bool:
     event = call.argument(0)
     while event is not None and event.op is Op.CALL:  # `Events.ITERATION_COMPLETED(every=10)`
         event = event.callee
-    return not row.events or (event is not None and any(fnmatchcase(event.name, f"*.{name}") for name in row.events))
+    if event is None or not row.events:
+        return not row.events
+    told = f".{event.name}"  # a framework in the project itself has the event as an attribute of its class
+    return any(fnmatchcase(told, f"*.{name}") for name in row.events)
 
 
 def receiving_parameter(function: Function, *, bound: bool) -> Value | None:
