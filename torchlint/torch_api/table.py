@@ -84,6 +84,12 @@ TABLE: tuple[Entry, ...] = (
         "tensor ends",
         "defined for integers and booleans only, or returns integers",
     ),
+    Entry(
+        "torch.Tensor",
+        "dequantize",
+        "tensor unknown",
+        "a quantized tensor has no graph, and so what is made of it; any other one comes back with its own",
+    ),
     # --- attributes of Tensor ---
     Entry("attributes", "data", "tensor ends", "an alias outside the graph"),
     Entry("attributes", "grad", "tensor ends", "has no graph unless backward ran with create_graph=True"),
