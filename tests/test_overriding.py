@@ -119,3 +119,35 @@ def test_what_no_class_of_the_file_defines_may_be_anything(declared: str, kinds:
     source = f"class Base:\n    def step(self, x): {declared}\n    def run(self, x): print(self.step(x))\n"
     program = Program(source)
     assert program.kinds(program.shown()) == kinds
+
+
+HOOKING = """
+class Observer:
+    def __init__(self):
+        self.handles = []
+    def start(self, layer):
+        layer.seen = []
+        self.handles.append(layer.register_forward_hook(self.look))
+    def look(self, layer, inputs, output):
+        {own}
+class Keeper(Observer):
+    def look(self, layer, inputs, output):
+        layer.seen.append({kept})
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "kept", "found"),
+    [
+        ("raise NotImplementedError", "output.cpu()", ["layer.seen"]),
+        ("pass", "output.cpu()", ["layer.seen"]),
+        ("raise NotImplementedError", "output.detach().cpu()", []),
+        ("raise NotImplementedError", "output.mean().item()", []),
+        ("print(output.shape)", "output.cpu()", []),  # that of the base runs where the object is one of the base
+    ],
+)
+def test_a_method_that_is_left_open_is_registered_as_that_of_the_class_below(
+    own: str, kept: str, found: list[str]
+) -> None:
+    stores = Program(HOOKING.format(own=own, kept=kept)).facts.hook_stores
+    assert [store.name for store in stores] == found

@@ -253,6 +253,10 @@ class Calls:
         stored = join(self._called(value, kept) for kept in sorted_values(self.solution.of(value.callee)))
         return stored or UNKNOWN
 
+    def left_to_subclasses(self, receiver: Value, cls: Class, method: Function) -> list[Function]:
+        """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
+        return self._overriding.methods(receiver, cls, method.name) if is_left_open(method) else []
+
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
         """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
         methods = self._overriding.methods(receiver, cls, name)

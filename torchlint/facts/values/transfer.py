@@ -220,7 +220,9 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         if method is not None:
             if method.is_property:
                 return solution.calls.run_function(value, method, bound=True)
-            return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
+            meant = solution.calls.left_to_subclasses(value.inputs[0], atom.cls, method) or [method]
+            is_bound = isinstance(atom, Instance)
+            return frozenset(FunctionReference(one, bound=is_bound and not one.is_static) for one in meant)
         place = Place(atom.cls.root(), name)
         kept = of_this_object(solution, value, solution.read(place, value))
         if name == "module" and not solution.stored.get(place):
