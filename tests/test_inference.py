@@ -289,7 +289,9 @@ def test_a_forward_about_whose_graph_the_program_has_decided(forward: str) -> No
     assert found(f"{head}    {forward}\n") == []
 
 
-@pytest.mark.parametrize(("reading", "infers"), [("data[0]", []), ("data.numpy()[0]", []), ("item()", [2])])
+@pytest.mark.parametrize(
+    ("reading", "infers"), [("data[0]", []), ("data.numpy()[0]", []), ("item()", [2]), ("to('cpu').data[0]", [2])]
+)
 def test_what_was_a_guard_before_torch_0_4_is_none_in_a_file_that_needs_a_later_one(
     reading: str, infers: list[int]
 ) -> None:

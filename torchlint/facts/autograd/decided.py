@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from torchlint.facts.values.domain import is_graphless
+from torchlint.facts.values.domain import Tensor, is_graphless
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor
 from torchlint.facts.values.solve import Solution
 
 SINCE_VOLATILE = frozenset(
-    ["torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled", "torch.device", "torch.inference_mode"]
-)
-"""Names that torch has since ``volatile`` does nothing, as it has ``item`` of a tensor."""
+    ["torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled", "torch.device", "torch.inference_mode",
+     "torch.tensor", "torch.as_tensor", "torch.compile", "torch.autocast"]
+)  # fmt: skip
+"""Names that torch has since ``volatile`` does nothing, as it has ``item`` of a tensor, and ``to`` of all it moves.
+
+https://pytorch.org/blog/pytorch-0_4_0-migration-guide/
+"""
 
 
 def is_decided(solution: Solution, call: Value) -> bool:
@@ -38,7 +43,9 @@ def is_volatile(solution: Solution, call: Value) -> bool:
 def needs_newer_torch(solution: Solution) -> bool:
     """Whether a file uses what came with torch 0.4: what it writes for older ones has no effect."""
     return any(
-        (value.op is Op.EXTERNAL and value.name in SINCE_VOLATILE) or _reads_item(solution, value)
+        (value.op is Op.EXTERNAL and value.name in SINCE_VOLATILE)
+        or _reads_item(solution, value)
+        or _moves(solution, value)
         for value in solution.graph.of(Op.EXTERNAL, Op.CALL)
     )
 
@@ -49,6 +56,14 @@ def _reads_item(solution: Solution, value: Value) -> bool:
         return False
     receiver = solution.final(value.callee.inputs[0])
     return not value.arguments and not all(map(is_graphless, receiver))
+
+
+def _moves(solution: Solution, value: Value) -> bool:
+    """``model.to(device)``, which was ``model.cuda()`` before."""
+    if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "to":
+        return False
+    moved = solution.final(value.callee.inputs[0])
+    return bool(value.arguments) and any(is_module(atom) or isinstance(atom, Tensor) for atom in moved)
 
 
 def _is_detached(solution: Solution, value: Value, depth: int = 2) -> bool:
