@@ -87,6 +87,7 @@ def test_a_window_of_what_is_detached_keeps_none(program: str, turn: str) -> Non
         "ROWS.append(loss)\nif len(ROWS) > 99:\n    del ROWS[:]",
         "ROWS.append(loss)\nwhile len(ROWS) > 99:\n    oldest = ROWS.pop(0)\n    print(float(oldest))",
         "ROWS.append(loss)\nROWS.pop()",
+        "ROWS.append(loss)\nwhile len(ROWS) > 0:\n    print(float(ROWS[0]))\n    del ROWS[0]",
     ],
 )
 def test_what_is_emptied_or_handed_out_is_no_window(turn: str) -> None:

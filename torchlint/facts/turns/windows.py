@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.values.choices import joined_into, with_joins
 from torchlint.facts.values.graph import Function, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.solve import Solution
 
 __all__ = ["Windows"]
@@ -35,9 +36,15 @@ class Windows:
 
     @cached_property
     def _measuring(self) -> frozenset[Function]:
-        """The functions that compare a length with something: ``while len(self.rows) > self.most:``."""
-        compared = (part for one in self.solution.graph.of(Op.COMPARISON) for part in one.inputs)
-        return frozenset(p.function for p in compared if p.op is Op.CALL and p.callee.name == "builtins.len")
+        """The functions that compare a length with something: ``while len(self.rows) > self.most:``.
+
+        Who asks whether there is anything at all takes all of it, one by one.
+        """
+        compared = (one.inputs for one in self.solution.graph.of(Op.COMPARISON))
+        return frozenset(p.function for parts in compared for p in parts if _is_length(p) and not self._has_zero(parts))
+
+    def _has_zero(self, parts: Sequence[Value]) -> bool:
+        return any(literal(self.solution, part) == 0 for part in parts)
 
     @cached_property
     def _cut(self) -> frozenset[Place | Value]:
@@ -65,6 +72,10 @@ class Windows:
         holder = homes_of(self.solution, store.holder) if store.holder is not None and store.is_item else []
         if not {*targets_of(self.solution, store), *holder}.isdisjoint(homes):
             yield from homes
+
+
+def _is_length(part: Value) -> bool:
+    return part.op is Op.CALL and part.callee.name == "builtins.len"
 
 
 def _is_range(part: Value) -> bool:
