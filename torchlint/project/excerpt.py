@@ -20,6 +20,9 @@ __all__ = ["Outline", "empties", "mention", "only_calls", "sets_anew"]
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
 
+_GLOBAL = re.compile(r"^[ \t]+global[ \t]+([\w, \t]+)", re.MULTILINE)
+"""``global latest, count``: what a function sets of its module."""
+
 _TABLING = re.compile(
     r"^[ \t]+([A-Za-z_]\w*)\[[^\]\n]+\] = ([A-Za-z_]\w*)[ \t]*\n(?:.*\n)*?[ \t]+return \2\b", re.MULTILINE
 )
@@ -137,8 +140,8 @@ class Outline:
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
-        A table is accompanied by what decorators put into it, and such a decorator by the functions that
-        use the table.
+        A table is accompanied by what decorators put into it, such a decorator by the functions that use the table, and
+        who sets a global by the functions that read it.
 
         Statements keep their order; what stands between them is left out. What is mentioned farther away than
         :data:`LONGEST_COMPANY` allows is left out as well, and so unknown.
@@ -147,7 +150,7 @@ class Outline:
             return None
         lines = self._lines
         wanted, length = dict.fromkeys(self._definitions[name]), 0
-        pending = [name, *self._using_table_of(name)]
+        pending = [name, *self._using_what_is_set_by(name)]
         seen = set(pending)
         while pending:
             word = pending.pop(0)
@@ -164,9 +167,11 @@ class Outline:
         numbers = dict.fromkeys(number for s in chosen for number in range(s.first, s.last + 1))
         return "".join(_ended(lines[number - 1]) for number in numbers)
 
-    def _using_table_of(self, name: str) -> list[str]:
-        """The functions of the file that mention a table into which ``name``, a decorator, puts what it decorates."""
-        tables = {found for one in self._definitions[name] for found, _ in _TABLING.findall(self._text_of(one))}
+    def _using_what_is_set_by(self, name: str) -> list[str]:
+        """The functions of the file that mention a table into which ``name`` puts what it decorates, or its globals."""
+        texts = list(map(self._text_of, self._definitions[name]))
+        tables = {found for text in texts for found, _ in _TABLING.findall(text)}
+        tables.update(one for text in texts for declared in _GLOBAL.findall(text) for one in _WORD.findall(declared))
         tables &= self._definitions.keys()
         return [
             other
