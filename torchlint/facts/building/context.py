@@ -181,7 +181,10 @@ class Context(ABC):
         if type(target) is cst.Name:
             self._assign_name(target, value, syntax)
         elif type(target) is cst.Attribute:
-            self._assign_attribute(target, value, syntax)
+            if target.attr.value == "data" and self._is_of_tensor(target):
+                self.visit(target.value)  # a tensor takes the numbers of another one, and none of its graph
+            else:
+                self._assign_attribute(target, value, syntax)
         elif isinstance(target, cst.Tuple | cst.List):
             self._unpack(target, value)
         elif isinstance(target, cst.StarredElement):
