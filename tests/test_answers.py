@@ -270,3 +270,14 @@ def test_a_target_that_is_detached_at_once_beside_an_answer_that_leaves() -> Non
         "        return self.spread(wanted - self.net(x)[0]).mean()\n"
     )
     assert not lines(body)
+
+
+def test_a_picture_that_is_made_of_an_array_is_no_answer_of_another_network() -> None:
+    body = (
+        "from PIL import Image\nfrom pictures import tensor_of\n\n"
+        "def cut_out(model, device, picture):\n"
+        "    found = model(tensor_of(picture).to(device))\n"
+        "    alpha = found[0, 0].sigmoid().detach().cpu().numpy()\n"
+        "    return picture.size, Image.fromarray((alpha * 255).astype('uint8'))\n"
+    )
+    assert [one.code for one in findings(body)] == ["TLK201"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchlint.facts.autograd.detached_answers import is_called_as_network
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps, called_object
-from torchlint.facts.values.domain import SYMBOLIC, Argument, Derived, surely_graphless
+from torchlint.facts.values.domain import PLAIN, SYMBOLIC, Argument, Derived, surely_graphless
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameters import all_same_objects
 from torchlint.facts.values.tensors import is_declared_plain
@@ -65,13 +65,20 @@ def _is_beside(flows: Flows, steps: Steps, call: Value, forwards: Collection[Val
     A loss of what they give has no other graph than theirs, and features that go into them are theirs as well.
     """
     is_known = steps.calls_module(call) and bool(flows.live_parts(call))
-    may_be_one = is_known or (flows.is_unknown_call(call) and (are_answers or is_called_as_network(call)))
+    may_be_one = is_known or (
+        flows.is_unknown_call(call) and (are_answers or is_called_as_network(call)) and _is_given_tensors(flows, call)
+    )
     if not may_be_one or not flows.ancestry.of(call).isdisjoint(forwards):
         return False
     asked = {one for forward in forwards for one in all_same_objects(flows.solution, called_object(forward))}
     if not asked.isdisjoint(all_same_objects(flows.solution, called_object(call))):
         return False  # the same network
     return not any(call in flows.ancestry.of(forward) for forward in forwards)
+
+
+def _is_given_tensors(flows: Flows, call: Value) -> bool:
+    """Whether a CALL may be given tensors, and not arrays, texts and numbers alone: ``Image.fromarray(pixels)``."""
+    return not call.arguments or any(not flows.solution.final(one) <= PLAIN for one in call.arguments)
 
 
 def _is_of_own_network(forward: Value) -> bool:
