@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from torchlint.facts.summaries.summary import Summary
+from torchlint.facts.summaries.summary import FunctionSummary, Summary
 from torchlint.guarding import Guarding
 
 if TYPE_CHECKING:
@@ -45,13 +45,20 @@ class Found:
     summarise: Callable[[], Summary | None]
     emptied_by: tuple[str, ...] = ()
 
+    def function_behind(self, name: str) -> Found | None:
+        """The function that this file imports under a dotted name; None for anything else."""
+        there = self.imports.find(name)
+        return None if there is None or there.kind is not Kind.FUNCTION or there.rest else there
+
+    def as_functions(self) -> Sequence[FunctionSummary]:
+        """What the function of this name is, by each of its definitions; nothing for what cannot be parsed."""
+        summary = self.summarise()
+        return [one for one in (summary.functions if summary is not None else ()) if one.name == self.name]
+
     def trains_by(self, name: str) -> bool:
         """Whether a backward runs in a function that this file imports under a dotted name."""
-        there = self.imports.find(name)
-        if there is None or there.kind is not Kind.FUNCTION or there.rest:
-            return False
-        summary = there.summarise()
-        return any(one.trains for one in (summary.functions if summary is not None else ()) if one.name == there.name)
+        there = self.function_behind(name)
+        return there is not None and any(one.trains for one in there.as_functions())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.keeping.bases import WHOLE
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
-from torchlint.facts.summaries.imports import Found, Kind
+from torchlint.facts.summaries.imports import Found
 from torchlint.facts.summaries.parts import PartKind
 
 FURTHEST = 2
@@ -29,22 +29,17 @@ def may_be_followed(name: str) -> bool:
 
 def gives_tensor(found: Found, name: str) -> bool:
     """Whether a function that the file of ``found`` imports under a dotted name is known to give a tensor."""
-    there = found.imports.find(name)
-    if there is None or there.kind is not Kind.FUNCTION or there.rest:
-        return False
-    summary = there.summarise()
-    functions = (one for one in (summary.functions if summary is not None else ()) if one.name == there.name)
+    there = found.function_behind(name)
+    functions = there.as_functions() if there is not None else ()
     return any(WHOLE in one.tensors or any(part.kind is PartKind.TENSOR for part in one.result) for one in functions)
 
 
 def passed_on(found: Found, call: EffectSummary, hops: int = FURTHEST) -> Iterator[tuple[EffectSummary, str]]:
     """What the function that a ``call`` in the file of ``found`` calls does, each with the name of the file there."""
-    there = found.imports.find(call.name) if hops else None
-    if there is None or there.kind is not Kind.FUNCTION or there.rest:
+    there = found.function_behind(call.name) if hops else None
+    if there is None:
         return
-    summary = there.summarise()
-    functions = summary.functions if summary is not None else ()
-    for done in (effect for function in functions if function.name == there.name for effect in function.effects):
+    for done in (effect for function in there.as_functions() for effect in function.effects):
         own = [(done, os.path.basename(there.path))] if done.kind in PASSED_ON else []
         for one, file in own or (passed_on(there, done, hops - 1) if done.kind is EffectKind.CALLS else ()):
             yield replace(one, of=call.of if one.of else ()), file

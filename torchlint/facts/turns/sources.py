@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.facts.turns.changing import counted
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -14,19 +16,16 @@ if TYPE_CHECKING:
 
 def sources_of(solution: Solution, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
     """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
-    pending, seen = list(values), set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        pending.extend(counted(value) or (*value.inputs, *solution.graph.indices.get(value, ())))
-        if value.op is Op.PARAMETER:
-            bindings = solution.callers.get(value.function, {})
-            for caller in chain:
-                if value in bindings.get(caller, ()):
-                    bound, given = frozenset(bindings[caller].values()), bindings[caller][value]
-                    # What is for another parameter is not for this one, which may be left to its default.
-                    rest = (argument for argument in caller.arguments if argument not in bound)
-                    pending.extend(rest if given is None else (given,))
-    return seen
+    return set(reached(values, partial(_behind, solution, chain)))
+
+
+def _behind(solution: Solution, chain: tuple[Value, ...], value: Value) -> Iterator[Value]:
+    """What a value is computed from in one step; of a parameter what a call of ``chain`` gives for it, too."""
+    yield from counted(value) or (*value.inputs, *solution.graph.indices.get(value, ()))
+    bindings = solution.callers.get(value.function, {}) if value.op is Op.PARAMETER else {}
+    for caller in chain:
+        if value in bindings.get(caller, ()):
+            bound, given = frozenset(bindings[caller].values()), bindings[caller][value]
+            # What is for another parameter is not for this one, which may be left to its default.
+            rest = (argument for argument in caller.arguments if argument not in bound)
+            yield from rest if given is None else (given,)
