@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchlint.diagnostic import Level, Memory
 from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
 from torchlint.screen import Trigger
+from torchlint.torch_api.hook_names import OF_FORWARDS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from torchlint.facts.hooks.hook_store import HookStore
     from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere
     from torchlint.facts.hooks.untaken import Untaken
-
-REGISTERING = frozenset(
-    ["register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
-     "register_module_forward_pre_hook"]
-)  # fmt: skip
 
 
 class HookKeepsOutput(Rule):
@@ -73,24 +69,18 @@ class HookKeepsOutput(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS, Symptom.NOT_FREED)
-    triggers = (Trigger(calls=REGISTERING),)
+    triggers = (Trigger(calls=frozenset(OF_FORWARDS)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement of a hook that keeps a graph."""
+        kept = {one.store.statement: _finding(facts, one) for one in facts.hook_stores}
+        untaken = {one.pile.store.statement: _untaken(facts, one) for one in reversed(facts.untaken)}
+        forgotten = {one.pile.store.statement: _forgotten(facts, one) for one in reversed(facts.forgotten_lists)}
         told = {*facts.accumulating, *facts.inserting}
-        for forgotten in facts.forgotten_lists:
-            if forgotten.pile.store.statement not in told:
-                told.add(forgotten.pile.store.statement)
-                yield _forgotten(facts, forgotten)
-        for left in facts.untaken:
-            if left.pile.store.statement not in told:
-                told.add(left.pile.store.statement)
-                yield _untaken(facts, left)
-        for kept in facts.hook_stores:
-            if kept.store.statement not in told:
-                yield _finding(facts, kept)
-        for hook in facts.hooks_elsewhere:
-            yield _elsewhere(facts, hook)
+        for statement, finding in {**kept, **untaken, **forgotten}.items():
+            if statement not in told:
+                yield finding
+        yield from (_elsewhere(facts, hook) for hook in facts.hooks_elsewhere)
 
 
 def _finding(facts: Facts, kept: HookStore) -> Finding:
@@ -102,9 +92,7 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
     return Finding(
         node=kept.store.statement,
         message=(
-            f"`{kept.name}` keeps the graph of ",
-            f"every `{name}`" if kept.grows else f"the last `{name}`",
-            " that the hook of line ",
+            f"`{kept.name}` keeps the graph of {'every' if kept.grows else 'the last'} `{name}` that the hook of line ",
             LineOf(kept.hook.registration.statement or kept.hook.registration.syntax or kept.store.statement),
             f" is given{cost}; keep {advice}",
         ),
@@ -121,8 +109,7 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
 
 
 def _forgotten(facts: Facts, forgotten: Forgotten) -> Finding:
-    pile, emptied = forgotten.pile, forgotten.emptied
-    hook, store = pile.hook, pile.store
+    pile, hook, emptied = forgotten.pile, forgotten.pile.hook, forgotten.emptied
     return Finding(
         node=forgotten.statement,
         message=(
@@ -134,7 +121,7 @@ def _forgotten(facts: Facts, forgotten: Forgotten) -> Finding:
         memory=Memory.DEVICE_GROWS,
         evidence=(
             _becomes_a_hook(facts, hook, f"`{hook.function.name}`"),
-            Step(store.statement, f"`{pile.name}` is filled here"),
+            Step(pile.store.statement, f"`{pile.name}` is filled here"),
             Step(forgotten.statement, f"`{emptied}` alone is emptied here"),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Rule, Step, Symptom, peak
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -108,16 +108,15 @@ class InferenceWithGrad(Rule):
     def _idle(self, facts: Facts, phase: IdlePhase) -> Finding:
         forward, calls = phase.forwards[0], [facts.statement_of(call) for call in phase.calls[:CALLERS]]
         steps = [Step(call, "called here, with gradients on, to train nothing") for call in calls]
-        return Finding(
-            node=facts.statement_of(forward),
-            message=(
+        return peak(
+            facts.statement_of(forward),
+            (
                 f"`{facts.called(forward)}` runs with gradients on also for the call in line ", LineOf(calls[0]),
                 ", where the backward in line ", LineOf(phase.backward), f" does not run: {KEPT}; put it under `with"
                 " torch.set_grad_enabled(...)` and the condition of the backward, or that call under `with"
                 " torch.no_grad():`",
             ),
-            level=Level.WARNING,
-            memory=Memory.PEAK,
+            note=False,
             evidence=(Step(facts.statement_of(forward), "the forward records a graph here"), *steps),
         )  # fmt: skip
 
@@ -135,15 +134,14 @@ class InferenceWithGrad(Rule):
         else:  # who passes it may train
             doubt = f" where `{inference.flag.name}` is left out"
             advice = f"put it under `with torch.set_grad_enabled({inference.flag.name}):`"
-        return Finding(
-            node=function.syntax,
-            message=(
+        return peak(
+            function.syntax,
+            (
                 f"`{function.name}` runs `{facts.called(network)}` with gradients on (line ",
                 LineOf(facts.statement_of(network)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
                 f" {advice}",
             ),
-            level=Level.NOTE if inference.is_in_doubt else Level.WARNING,
-            memory=Memory.PEAK,
+            note=inference.is_in_doubt,
             evidence=_evidence(facts, inference),
             fix=fix,
         )  # fmt: skip
@@ -155,14 +153,13 @@ class InferenceWithGrad(Rule):
             advice = "guard this call with `torch.no_grad()`"
             if not (inference.others_guard or inference.trained_there):
                 advice = "decorate it there with `@torch.no_grad()`, or guard this call"
-            yield Finding(
-                node=statement,
-                message=(
+            yield peak(
+                statement,
+                (
                     f"`{called}` runs forwards in another file with gradients on and throws the graph away: {KEPT};"
                     f" {advice}",
                 ),
-                level=Level.WARNING if inference.others_guard else Level.NOTE,
-                memory=Memory.PEAK,
+                note=not inference.others_guard,
                 evidence=(Step(statement, "called here with gradients on"),),
             )
 
@@ -170,14 +167,13 @@ class InferenceWithGrad(Rule):
         forwards = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
         when = " after `.eval()`" if inference.says_eval else ""
         for statement, forward in forwards.items():
-            yield Finding(
-                node=statement,
-                message=(
+            yield peak(
+                statement,
+                (
                     f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
                     f" backward follows: {_kept(inference)}; put the evaluation under `with torch.no_grad():`",
                 ),
-                level=Level.NOTE if inference.unseen or inference.partly_frozen or inference.given else Level.WARNING,
-                memory=Memory.PEAK,
+                note=bool(inference.unseen or inference.partly_frozen or inference.given),
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
 

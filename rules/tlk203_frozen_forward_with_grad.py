@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.frameworks import Holds, names
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Rule, Step, Symptom, peak
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -102,76 +102,40 @@ class FrozenForwardWithGrad(Rule):
                 ", which computes gradients for all its parameters",
             )  # fmt: skip
         advice = "put the statement under" if forward.whole else "compute it before, under"
-        return Finding(
-            node=statement,
-            message=(
+        return peak(
+            statement,
+            (
                 f"`{forward.name}` {reason}, yet runs with gradients on", *through,
                 f"; GPU memory peaks; {advice} `with {facts.torch_name('no_grad')}():`",
             ),
-            level=Level.NOTE if forward.supposed else Level.WARNING,
-            memory=Memory.PEAK,
+            note=forward.supposed,
             evidence=tuple(evidence),
             fix=_fix(facts, forward),
         )  # fmt: skip
 
 
 def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
-    """A network that is made in the file, and run by an object of another one."""
-    if forward.part:
-        return _of_part(facts, forward, made)
-    making, why = facts.statement_of(made), "which is trained by no optimizer"
-    advice = "make it with `.requires_grad_(False)`, or "
-    if forward.trained:
-        why, advice = "whose gradients are zeroed before its optimizer steps", ""
-    return _run_there(
-        facts, forward,
-        told=(f"`{forward.name}` runs a network that it was given (line ", LineOf(making), f"), {why},"),
-        after=f", which computes gradients for all its parameters; GPU memory peaks; {advice}",
-        making=Step(making, "the network is made here, with parameters that require grad"),
-        vain="backward goes through it here, for nothing",
-    )  # fmt: skip
-
-
-def _of_part(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
-    """A network that a class of another file makes, and runs beside the one that is trained."""
-    making = facts.statement_of(made)
-    return _run_there(
-        facts, forward,
-        told=(f"`{forward.name}` (made in line ", LineOf(making), f") runs its `{forward.part}`, which is trained by no"
-              " optimizer,"),
-        after=" is over; GPU memory peaks; freeze it there with `.requires_grad_(False)`, or ",
-        making=Step(making, "the object that has the network is made here"),
-        vain="backward runs here, and no optimizer has its parameters",
-    )  # fmt: skip
-
-
-def _run_there(
-    facts: Facts, forward: UntrainedForward, *, told: tuple[str | LineOf, ...], after: str, making: Step, vain: str
-) -> Finding:
-    """What another file runs with gradients on.
-
-    Args:
-        facts: the facts of the file.
-        forward: the forward that the other file runs.
-        told: which network runs there, and why in vain.
-        after: how long its activations stay, and what to do but run it under a guard.
-        making: where the network, or the object that has it, is made.
-        vain: what the backward does for it.
-    """
+    """A network that an object of another file runs: one that it was given, or a part that its class makes."""
     assert forward.backward is not None
-    statement = facts.statement_of(forward.call)
-    return Finding(
-        node=statement,
-        message=(
-            *told, " with gradients on: its activations stay until the backward", *_where(forward.backward),
-            f"{after}run it there under `torch.no_grad()`",
+    statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    which, after = "a network that it was given", ", which computes gradients for all its parameters"
+    if forward.part:
+        which, after = f"its `{forward.part}`", " is over"
+    why, freeze = "which is trained by no optimizer", "freeze it with `.requires_grad_(False)`, or "
+    if forward.trained:
+        why, freeze = "whose gradients are zeroed before its optimizer steps", ""
+    return peak(
+        statement,
+        (
+            f"`{forward.name}` runs {which} (made in line ", LineOf(making), f"), {why}, with gradients on: its"
+            " activations stay until the backward", *_where(forward.backward), f"{after}; GPU memory peaks; {freeze}run"
+            " it there under `torch.no_grad()`",
         ),
-        level=Level.NOTE if forward.supposed else Level.WARNING,
-        memory=Memory.PEAK,
+        note=forward.supposed,
         evidence=(
-            making,
+            Step(making, "made here, with parameters that require grad"),
             Step(statement, "it records a graph here, in another file"),
-            Step(forward.backward.statement, vain),
+            Step(forward.backward.statement, "backward runs here, and nobody uses the gradients of those parameters"),
         ),
     )  # fmt: skip
 
@@ -185,15 +149,14 @@ def _following(facts: Facts, found: FollowerForward) -> Finding:
     """A momentum encoder in a module whose training stands in another file."""
     statement, update = facts.statement_of(found.call), facts.statement_of(found.update)
     name, leader = facts.called(found.call), facts.called(found.leading)
-    return Finding(
-        node=statement,
-        message=(
+    return peak(
+        statement,
+        (
             f"`{name}` only follows `{leader}` (line ", LineOf(update), "), yet runs with gradients on: a backward over"
             " what is computed from both keeps its activations, and computes gradients for all its parameters; GPU"
             f" memory peaks; run it under `with {facts.torch_name('no_grad')}():`",
         ),
-        level=Level.WARNING,
-        memory=Memory.PEAK,
+        note=False,
         evidence=(
             Step(statement, "the forward records a graph here"),
             Step(update, "nothing but such averages changes its parameters"),
@@ -205,15 +168,14 @@ def _targets(facts: Facts, inference: Inference) -> Iterator[Finding]:
     """A teacher in the loss of another network, whose training stands in another file."""
     first = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
     for statement, forward in first.items():
-        yield Finding(
-            node=statement,
-            message=(
+        yield peak(
+            statement,
+            (
                 f"`{facts.called(forward)}` runs with gradients on, though only what is detached of its answer goes"
                 f" into what `{inference.function.name}` returns: every activation is kept until the output is dropped,"
                 f" GPU memory peaks; run it under `with {facts.torch_name('no_grad')}():`",
             ),
-            level=Level.NOTE if inference.unseen or inference.partly_frozen else Level.WARNING,
-            memory=Memory.PEAK,
+            note=inference.unseen or inference.partly_frozen,
             evidence=(Step(statement, "the forward records a graph here"),),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom, peak
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -146,11 +146,10 @@ def _trial(facts: Facts, construction: Construction) -> Finding:
         advice = (
             f"`del {construction.holder}` (and its optimizer) at the end of each turn, or move the turn into a function"
         )
-    return Finding(
-        node=facts.statement_of(construction.call),
-        message=(f"`{written}` of each turn of the loop in line ", line, cost, advice),
-        level=Level.WARNING if construction.piles_up else Level.NOTE,
-        memory=Memory.PEAK,
+    return peak(
+        facts.statement_of(construction.call),
+        (f"`{written}` of each turn of the loop in line ", line, cost, advice),
+        note=not construction.piles_up,
         evidence=(Step(place.syntax, "each turn of this loop trains a model of its own"),),
     )
 

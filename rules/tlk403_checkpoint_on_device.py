@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom, peak
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -107,14 +107,13 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
     where = "host memory" if kept.load.device == "host" else "memory, on the GPU if it was loaded there"
     copied = facts.statement_of(kept.copied)
     through = (Step(kept.through, "this runs while it is kept"),) if kept.through is not None else ()
-    return Finding(
-        node=kept.statement,
-        message=(
+    return peak(
+        kept.statement,
+        (
             f"`{names}` {verb} what was loaded", *when, f", though `{facts.called(kept.copied)}` has copied it (line ",
             LineOf(copied), f"): a second copy of the weights stays in {where}", *advice,
         ),
-        level=Level.NOTE if kept.load.device == "host" or not kept.trains else Level.WARNING,
-        memory=Memory.PEAK,
+        note=kept.load.device == "host" or not kept.trains,
         evidence=(
             Step(facts.statement_of(kept.load.call), "it is loaded here"), Step(copied, "it is copied here"), *through
         ),

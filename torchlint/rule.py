@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.screen import Trigger
 
-__all__ = ["Edit", "Finding", "Fix", "Harm", "Level", "LineOf", "Memory", "Rule", "Step", "Symptom"]
+__all__ = ["Edit", "Finding", "Fix", "Harm", "Level", "LineOf", "Memory", "Rule", "Step", "Symptom", "peak"]
 
 
 class Harm(Enum):
@@ -112,6 +112,27 @@ class Finding:
     evidence: tuple[Step, ...] = ()
     fix: Fix | None = None
     explained_by: str | None = None
+
+
+def peak(
+    statement: cst.CSTNode,
+    message: tuple[str | LineOf, ...],
+    *,
+    note: bool,
+    evidence: tuple[Step, ...],
+    fix: Fix | None = None,
+) -> Finding:
+    """What is said of a statement that makes memory peak and keeps nothing: a warning, or only a note.
+
+    Args:
+        statement: the statement (or function) it stands on.
+        message: one line, in pieces.
+        note: True where it is in doubt, or costs little.
+        evidence: the chain that led here.
+        fix: the automatic repair, if any.
+    """
+    level = Level.NOTE if note else Level.WARNING
+    return Finding(statement, message, level, Memory.PEAK, evidence, fix)
 
 
 class Rule(ABC):

@@ -20,3 +20,11 @@ OF_ALL = frozenset(
      "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
 )  # fmt: skip
 """Functions of torch that register a hook for all modules or optimizers."""
+
+OF_FORWARDS = {
+    "register_forward_hook": (1, 2),
+    "register_forward_pre_hook": (1,),
+    "register_module_forward_hook": (1, 2),
+    "register_module_forward_pre_hook": (1,),
+}
+"""Methods that register a forward hook, and which of the hook's parameters get tensors of the graph."""

@@ -22,20 +22,12 @@ from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import ends
-from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
+from torchlint.torch_api.hook_names import OF_ALL, OF_FORWARDS, OF_OBJECTS, OF_TENSORS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 Origin: TypeAlias = "Value | Place | Class"
-
-POSITIONS = {
-    "register_forward_hook": (1, 2),
-    "register_forward_pre_hook": (1,),
-    "register_module_forward_hook": (1, 2),
-    "register_module_forward_pre_hook": (1,),
-}
-"""Methods that register a forward hook, and which of the hook's parameters get tensors of the graph."""
 
 NO_SINGLE_TENSOR = ("LSTM", "GRU", "RNN", "MultiheadAttention", "Module", "ParameterList", "ParameterDict", "Adaptive")
 """How the names of layers begin that return a tuple or are not called."""
@@ -86,9 +78,9 @@ class Hooks:
     def _registered(self, call: Value) -> Iterator[Hook]:
         callee = call.callee
         name = callee.name.rpartition(".")[2] if callee.op is Op.EXTERNAL else callee.name
-        if name not in POSITIONS or callee.op not in (Op.ATTRIBUTE, Op.EXTERNAL):
+        if name not in OF_FORWARDS or callee.op not in (Op.ATTRIBUTE, Op.EXTERNAL):
             return
-        positions = list(POSITIONS[name])
+        positions = list(OF_FORWARDS[name])
         if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
             positions[1] = 3
         module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.hooks.forward_hooks import POSITIONS
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Unknown
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.torch_api.hook_names import OF_FORWARDS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -53,7 +53,7 @@ class Taps:
         """The calls that register a hook on a module of which the file does not show what it does."""
         seen = {hook.registration for hook in self.hooks.found}
         methods = (call for call in self.facts.calls() if call.callee.op is Op.ATTRIBUTE)
-        return [call for call in methods if call.callee.name in POSITIONS and call not in seen]
+        return [call for call in methods if call.callee.name in OF_FORWARDS and call not in seen]
 
     @cached_property
     def _left_to_others(self) -> frozenset[Value]:
