@@ -57,6 +57,22 @@ def elifs(count: int) -> str:
     return "if a:\n    pass\n" + "elif b:\n    pass\n" * count
 
 
+def initializers(count: int) -> str:
+    """Classes each of which may call the initializer of the one before in two ways, and an object of the last."""
+    calls = "        if a:\n            super().__init__(a)\n        else:\n            super().__init__(a)\n"
+    classes = [f"class C{n}(C{n - 1}):\n    def __init__(self, a):\n{calls}" for n in range(1, count)]
+    first = "class C0:\n    def __init__(self, a):\n        self.a = a\n"
+    kept = f"try:\n    a()\nexcept OSError as error:\n    b.last = C{count - 1}(str(error))\n"
+    return first + "".join(classes) + kept
+
+
+def cases(count: int) -> str:
+    """A table of objects that are made of objects, of two classes all of them."""
+    given = "class Given:\n    def __init__(self, *a, **b):\n        self.a, self.b = a, b\n"
+    case = "class Case:\n    def __init__(self, a, b=Given()):\n        self.a, self.b = a, b\n"
+    return given + case + "table = []\n" + "table.append(Case(Given(a, 2), b=Given(b)))\n" * count
+
+
 FORMS = {
     "10,000 additions": hard("", "x = a" + " + a" * 10_000 + "\n", "nested too deep"),
     "400 additions": hard("", "x = a" + " + a" * 400 + "\n"),
@@ -75,6 +91,8 @@ FORMS = {
     "18 loops in one": hard(
         "", "".join(" " * n + "for a in loader:\n" for n in range(18)) + " " * 18 + "total = total + loss\n"
     ),
+    "30 initializers, each called in two ways": hard("", initializers(30)),
+    "600 objects made of objects": hard("", cases(600)),
     "2,000 arguments": hard("", "f(" + "a, " * 2000 + ")\n"),
     "500 statements in a line": hard("", "x = 1; " * 500 + "\n"),
     "a line of 200,000 characters": hard("", "x = '" + "a" * 200_000 + "'\n"),

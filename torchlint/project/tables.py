@@ -7,6 +7,7 @@ the project that does such a thing with what it decorates, or that is the method
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -83,21 +84,22 @@ class Tables:
         names = {node.name: node.name for node in tree.body if isinstance(node, _Function)}
         names |= {LAMBDA: LAMBDA} | {name: CALL for cls in called for name in (cls, _made_by(cls))}
         found: dict[str, set[Table]] = {CALL: {Table(path, cls, is_class=True) for cls in called}}
-        for node in tree.body:
-            holding = [
-                (getattr(node, "name", ""), table)
-                for decorator in getattr(node, "decorator_list", ())
-                for table in self._filled_by(path, decorator)
-            ]
-            holding += [
-                (held, self._place_of(path, table, guards=is_guarded))
-                for table, values in _held_by(node)
-                for value in values
-                for held, is_guarded in _listed(value)
-            ]
-            for held, table in holding:
-                if held in names:
-                    found.setdefault(names[held], set()).add(table._replace(makes=held in called))
+        holding = [
+            (held, table)
+            for decorator, decorated in _decorated(tree).items()
+            for table in self._filled_by(path, decorator)
+            for held in decorated
+        ]
+        holding += [
+            (held, self._place_of(path, table, guards=is_guarded))
+            for node in tree.body
+            for table, values in _held_by(node)
+            for value in values
+            for held, is_guarded in _listed(value)
+        ]
+        for held, table in holding:
+            if held in names:
+                found.setdefault(names[held], set()).add(table._replace(makes=held in called))
         return {name: frozenset(tables) for name, tables in found.items() if tables}
 
     def _place_of(self, path: str, table: ast.expr, *, guards: bool) -> Table:
@@ -112,9 +114,9 @@ class Tables:
         imported = outline.imported(name) if outline is not None else None
         return self._modules.locate(path, imported) if imported is not None else None
 
-    def _filled_by(self, path: str, decorator: ast.expr) -> set[Table]:
-        """The tables into which a decorator puts what it decorates."""
-        definition = self._definition(path, _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator))
+    def _filled_by(self, path: str, names: Sequence[str]) -> set[Table]:
+        """The tables into which a decorator of that dotted name puts what it decorates."""
+        definition = self._definition(path, names)
         if definition is None:
             return set()
         place, name, node, members = definition
@@ -150,6 +152,17 @@ class Tables:
         if definition is None or not isinstance(definition[2], ast.ClassDef):
             return set()
         return self._filled_by_method(definition[0], definition[2], CALL if member == DECORATED else member)
+
+
+def _decorated(tree: ast.Module) -> dict[tuple[str, ...], list[str]]:
+    """The decorators at the top level of a file by their dotted names, each with the names of what it decorates."""
+    found: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for decorator in node.decorator_list:
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                found[tuple(_dotted(called))].append(node.name)
+    return found
 
 
 def _defined(node: ast.stmt) -> set[str]:

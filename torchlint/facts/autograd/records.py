@@ -7,8 +7,9 @@ hands it over does.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,26 @@ class _Handed:
     by: Value
 
 
+@dataclass(eq=False)
+class _Walk:
+    """One search inside of what is kept.
+
+    Attributes:
+        seen: what it came to, each with how many containers, objects and calls deep it still went from there.
+        asked: the parameters whose callers it asked, in the same way.
+        meets_graph: True once it has met a live tensor, be it one that is told elsewhere.
+    """
+
+    seen: dict[Value, int] = field(default_factory=dict)
+    asked: dict[Value, int] = field(default_factory=dict)
+    meets_graph: bool = False
+
+    def learn(self, other: _Walk) -> None:
+        """Take over what another one came to, each with the greater depth."""
+        for mine, new in ((self.seen, other.seen), (self.asked, other.asked)):
+            mine.update((value, depth) for value, depth in new.items() if depth > mine.get(value, 0))
+
+
 class Records:
     """Finds the records of a file."""
 
@@ -89,6 +110,8 @@ class Records:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
         self.insertions = Insertions(facts.lifetimes)
+        # Thousands of objects may be made by the same few functions, in a table of test cases for one.
+        self._fruitless = _Walk()
 
     def found(self) -> list[Record]:
         """Every tensor that is recorded with its graph, once for each statement that hands one over."""
@@ -106,7 +129,10 @@ class Records:
         is_told_there = bool(self.flows.live_parts(store.value)) and not self.flows.is_gathered(store.value)
         if store.holder is None or is_told_there:
             return []
-        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set()))
+        walk = _Walk()
+        handed = list(self._inside(store.value, store.syntax, None, DEPTH, walk))
+        if not walk.meets_graph:
+            self._fruitless.learn(walk)
         homes = self.insertions.homes_beyond_step(store) if handed else []
         if not homes:
             return []
@@ -135,71 +161,77 @@ class Records:
         return found
 
     def _inside(
-        self, value: Value, node: cst.CSTNode | None, by: Value | None, depth: int, seen: set[Value]
+        self, value: Value, node: cst.CSTNode | None, by: Value | None, depth: int, walk: _Walk
     ) -> Iterator[_Handed]:
         """The live tensors inside of ``value``, which is written ``node`` in the call or literal ``by``."""
-        if depth == 0 or value in seen:
+        if depth == 0 or value in walk.seen or self._fruitless.seen.get(value, 0) >= depth:
             return
-        seen.add(value)
+        walk.seen[value] = depth
         if self.flows.live(value) is not None and not self.flows.is_gathered(value):
+            walk.meets_graph = True
             if by is not None:
                 yield _Handed(Use(value, node if isinstance(node, cst.BaseExpression) else None), by)
             return
         if value.op is Op.PARAMETER:
-            yield from self._inside_parameter(value, depth, seen)
+            yield from self._inside_parameter(value, depth, walk)
         elif value.op is Op.CONTAINER or makes_record(self.facts, value):
             for item, written in _written_in(value):
-                yield from self._inside(item, written, by if value.function.is_foreign else value, depth - 1, seen)
+                yield from self._inside(item, written, by if value.function.is_foreign else value, depth - 1, walk)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
             # An item of what carries a graph somewhere, and is not known to do so itself, may be a name beside it.
             if not self.solution.may_be(value.inputs[0], Carrier):
-                yield from self._inside(value.inputs[0], None, by, depth, seen)
+                yield from self._inside(value.inputs[0], None, by, depth, walk)
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
-                yield from self._inside(item, None, by, depth, seen)
+                yield from self._inside(item, None, by, depth, walk)
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
             is_on = self.facts.modes.records(value)
             results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
             if any(function.is_foreign for function in functions):
                 by = value  # what is written in another file is not told there
             for returned in (item for result in results for item in _recorded_choices(result)):
-                yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
+                yield from self._inside(returned, returned.syntax, by, depth - 1, walk)
         elif value.op is Op.PHI:
             for choice in _recorded_choices(value):
-                yield from self._inside(choice, choice.syntax, by, depth, seen)
+                yield from self._inside(choice, choice.syntax, by, depth, walk)
         else:
             for origin in origins(self.facts, value)[1:]:
-                yield from self._inside(origin, origin.syntax, by, depth - 1, seen)
-        yield from self._inside_object(value, depth, seen)
+                yield from self._inside(origin, origin.syntax, by, depth - 1, walk)
+        yield from self._inside_object(value, depth, walk)
 
-    def _inside_parameter(self, parameter: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
+    def _inside_parameter(self, parameter: Value, depth: int, walk: _Walk) -> Iterator[_Handed]:
         """What the calls of this file pass for a parameter, the starred ones included."""
-        calls = self.solution.callers.get(parameter.function, {}) if depth > 1 else {}
+        if depth <= max(1, walk.asked.get(parameter, 0), self._fruitless.asked.get(parameter, 0)):
+            return
+        walk.asked[parameter] = depth
+        calls = self.solution.callers.get(parameter.function, {})
         for call in sorted(calls, key=lambda value: value.index):
-            given = [argument for argument in self.solution.given_by(call, parameter) if argument not in seen]
+            given = [argument for argument in self.solution.given_by(call, parameter) if argument not in walk.seen]
             written = dict(_written_in(call)) if given else {}
             for argument in given:
-                yield from self._inside(argument, written.get(argument), call, depth - 1, seen)
+                yield from self._inside(argument, written.get(argument), call, depth - 1, walk)
 
-    def _inside_object(self, value: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
+    def _inside_object(self, value: Value, depth: int, walk: _Walk) -> Iterator[_Handed]:
         """What the attributes of an object of a class of the file hold, where each step makes its own."""
         for atom in sorted_values(self.solution.final(value)):
             if not isinstance(atom, Instance) or depth < 2:
                 continue
-            for holder, attribute, parameter in self._parameters_on_attributes:
-                if Place(atom.cls.root(), attribute) in self.solution.places(holder, attribute):
-                    yield from self._inside_parameter(parameter, depth, seen)
+            for parameter in self._parameters_on_attributes.get(atom.cls.root(), ()):
+                yield from self._inside_parameter(parameter, depth, walk)
 
     @cached_property
-    def _parameters_on_attributes(self) -> list[tuple[Value, str, Value]]:
-        """The parameters that become attributes: of what, under which name, and which."""
-        return [
-            (store.holder, store.attribute, store.value)
-            for store in self.solution.graph.stores
-            if store.kind is Kind.ASSIGN and store.attribute and store.holder is not None
-            if store.value.op is Op.PARAMETER
-        ]
+    def _parameters_on_attributes(self) -> dict[Class, list[Value]]:
+        """The parameters that become attributes of the objects of each class."""
+        found: defaultdict[Class, list[Value]] = defaultdict(list)
+        for store in self.solution.graph.stores:
+            if store.kind is not Kind.ASSIGN or not store.attribute or store.value.op is not Op.PARAMETER:
+                continue
+            places = self.solution.places(store.holder, store.attribute) if store.holder is not None else []
+            for owner in dict.fromkeys(place.owner for place in places if place.path == store.attribute):
+                if isinstance(owner, Class):
+                    found[owner].append(store.value)
+        return found
 
     # -- what is written into a tensor ----------------------------------------------------------------------------
 

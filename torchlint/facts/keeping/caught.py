@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -27,6 +29,8 @@ class Caught:
         """Work on ``facts``; ``holders`` says of which objects something is a part."""
         self.facts, self.solution = facts, facts.solution
         self.holders = holders
+        self._stored: dict[Function, frozenset[Value]] = {}
+        self._kept: dict[Function, frozenset[Value]] = {}
 
     def handler_of(self, value: Value) -> cst.ExceptHandler | None:
         """The handler whose exception ``value`` is, or holds; None where it is none that is seen to be caught."""
@@ -79,24 +83,35 @@ class Caught:
             kept += [given for parameter, given in binding.items() if given is not None and parameter in stored]
         return kept
 
-    def _stored_by(self, initializer: Function, below: frozenset[Function] = frozenset()) -> set[Value]:
-        """The parameters that an initializer, or one of a base, keeps on its object as they are.
+    def _stored_by(self, initializer: Function) -> frozenset[Value]:
+        """The parameters that an initializer, or one of a base, keeps on its object as they are."""
+        if initializer not in self._stored:
+            self._stored[initializer] = frozenset(
+                parameter
+                for parameter in initializer.parameters
+                if any(one in self._kept_in(one.function) for one in reached([parameter], self._given_to_bases))
+            )
+        return self._stored[initializer]
 
-        ``below`` are those that have called it: a base class may be taken for the class itself.
-        """
-        graph, replaced = self.facts.graph, replaced_at_once(self.facts.graph, initializer)
-        if initializer.is_foreign:
+    def _kept_in(self, initializer: Function) -> frozenset[Value]:
+        """What the body of an initializer keeps on its object as it is."""
+        if initializer not in self._kept:
+            graph, replaced = self.facts.graph, replaced_at_once(self.facts.graph, initializer)
             keeps = graph.foreign.keeps.get(initializer, ())
             whole = (k for k in keeps if k.into == 0 and k.is_shared and not k.of and k.only_if in (-1, k.position))
-            return {initializer.parameters[keep.position] for keep in whole}
-        stores = (store for store in graph.stores if store.function is initializer and store.attribute)
-        stored = {store.value for store in stores if store.attribute not in replaced}
-        for call in self.facts.steps.calls_in(initializer):
-            bases = self.solution.functions_of(call) if call.callee.name == "__init__" else ()
-            for base in (one for one in bases if one is not initializer and one not in below):
-                binding, kept_by = self.solution.callers[base][call], self._stored_by(base, below | {initializer})
-                stored.update(given for kept in kept_by if (given := binding.get(kept)) is not None)
-        return stored
+            stores = (one for one in graph.stores if one.function is initializer and one.attribute)
+            self._kept[initializer] = frozenset(
+                (initializer.parameters[keep.position] for keep in whole)
+                if initializer.is_foreign
+                else (one.value for one in stores if one.attribute not in replaced)
+            )
+        return self._kept[initializer]
+
+    def _given_to_bases(self, parameter: Value) -> Iterator[Value]:
+        """The parameters of initializers of bases to which an initializer gives one of its own."""
+        for call in self.facts.steps.calls_in(parameter.function):
+            for base in self.solution.functions_of(call) if call.callee.name == "__init__" else ():
+                yield from (one for one, given in self.solution.callers[base][call].items() if given is parameter)
 
     @cached_property
     def _stripped(self) -> frozenset[Value]:
