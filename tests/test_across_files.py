@@ -31,6 +31,16 @@ def test_what_a_helper_in_another_file_returns_is_known(tmp_path: Path, returned
     assert project.found() == (["train.py: TLK102 error"] if leaks else [])
 
 
+def test_functions_of_two_files_that_return_what_the_other_does_end(tmp_path: Path) -> None:
+    tools = "import other\n\n\ndef shown():\n    return other.shown()\n"
+    other = tools.replace("other", "tools")
+    each = "kept.append(loss); shown()"
+    project = Project(
+        tmp_path, {"tools.py": tools, "other.py": other, "train.py": loop("from tools import shown", each=each)}
+    )
+    assert project.found() == ["train.py: TLK102 warning"]
+
+
 @pytest.mark.parametrize(
     ("returned", "found"),
     [

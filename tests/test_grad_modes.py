@@ -74,6 +74,13 @@ def test_an_alias_of_the_guard_guards() -> None:
     assert mode("import torch as th\nwith th.no_grad():\n    model(x)") == OFF
 
 
+def test_a_guard_that_each_turn_may_replace_guards_when_all_do() -> None:
+    one, other = "guard = torch.no_grad()", "guard = torch.inference_mode()"
+    looked_for = f"{one}\nfor x in loader:\n    if x.any():\n        {other}\nwith guard:\n    model(x)"
+    assert mode(looked_for) == OFF
+    assert mode(looked_for.replace(other, "guard = torch.enable_grad()")) == BOTH
+
+
 def test_an_unrelated_no_grad_is_not_evidence() -> None:
     assert mode("from mindspore import no_grad\nwith no_grad():\n    model(x)") == NEITHER
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.syntax.tree import dotted, walk_scope
 
@@ -40,7 +41,7 @@ _HOMES = ("grad", "guard")
 def mode_of_guard(value: Value) -> Mode | None:
     """The mode inside ``with value:``; None when it does not touch the grad mode."""
     if value.op is Op.PHI:
-        modes = {mode_of_guard(choice) for choice in value.inputs}
+        modes = set(map(mode_of_guard, choices(value)))
         return modes.pop() if len(modes) == 1 else Mode.MAYBE
     if value.op is not Op.CALL:
         return None

@@ -71,28 +71,35 @@ class Atoms:
         return FunctionReference(linked[0]) if isinstance(linked[0], Function) else Unknown()
 
     def _made(self, part: Part, unit: Unit, value: Value) -> Atom:
-        linked = self._linker.linked(part.name, unit.found.imports, unit.hops + 1)
-        if linked is None:
-            self._linker.foreign.made[value].add(part.name)
-            return _of_torch(part.name)
-        if isinstance(linked[0], Class):
-            return Instance(linked[0])
-        if isinstance(linked[0], Function):
-            return self._returned(linked[0], part, linked[1], value)
-        return Unknown()
+        """What a name of another file makes; functions that only give on what others return may do so in a circle."""
+        asked: set[Function] = set()
+        while part.kind is PartKind.MADE:
+            linked = self._linker.linked(part.name, unit.found.imports, unit.hops + 1)
+            if linked is None:
+                self._linker.foreign.made[value].add(part.name)
+                return _of_torch(part.name)
+            maker, there = linked
+            if isinstance(maker, Class):
+                return Instance(maker)
+            if not isinstance(maker, Function) or maker in asked:
+                return Unknown()
+            returned = self._returned(maker, part, there)
+            if returned is None:
+                return Unknown()
+            if returned.is_evaluated:
+                self._linker.foreign.evaluated.add(value)
+            asked.add(maker)
+            part, unit = returned, there
+        return self.atom(part, unit, value)
 
-    def _returned(self, maker: Function, part: Part, unit: Unit, value: Value) -> Atom:
+    def _returned(self, maker: Function, part: Part, unit: Unit) -> Part | None:
         """What a function returns, or an item of that, whatever it is given, where that is one thing."""
         results = [function.result for function in _alike(maker, unit) if function.name == maker.name]
         if part.flag:
             results = [shape for one in results for key, shape in _items_of(one) if key == part.position]
         parts = results[0] if len(results) == 1 else ()
         made = [part for part in parts if part.kind is not PartKind.MODULE] or list(parts)
-        if len(made) != 1 or made[0].kind in SYMBOLIC:
-            return Unknown()
-        if made[0].is_evaluated:
-            self._linker.foreign.evaluated.add(value)
-        return self.atom(made[0], unit, value)
+        return made[0] if len(made) == 1 and made[0].kind not in SYMBOLIC else None
 
     def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
         made = self._linker.containers

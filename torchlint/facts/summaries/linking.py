@@ -317,11 +317,14 @@ class Linker:
         return all(one is None or self._is_maker(one[0]) for one in linked)
 
     def _is_maker(self, linked: Class | Function | Shape) -> bool:
-        if isinstance(linked, Function):
-            linked.open()
-            is_made = self.foreign.makers.get(linked)
-            return is_made is not None and is_made()
-        return isinstance(linked, Class)
+        if not isinstance(linked, Function):
+            return isinstance(linked, Class)
+        linked.open()
+        is_made = self.foreign.makers.pop(linked, None)  # asked again on the way, it makes nothing itself
+        answer = is_made is not None and is_made()
+        if is_made is not None:
+            self.foreign.makers[linked] = is_made
+        return answer
 
     def function_linked(self, name: str, unit: Unit) -> Function | None:
         """A function that the unit's file imports, with what is known of it."""
