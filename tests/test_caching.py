@@ -370,6 +370,26 @@ class Holder:
     assert found(source + "holder = Holder()\n" + LOOP.format("holder.get(x)")) == ["self.known[x]"]
 
 
+@pytest.mark.parametrize(("declared", "expected"), [("name", ["self.known[name]"]), ("name: str", [])])
+def test_what_is_declared_to_be_a_text_is_no_tensor_whatever_else_is_used_as_one(
+    declared: str, expected: list[str]
+) -> None:
+    source = f"""
+class Fields:
+    def __init__(self):
+        self.known = {{}}
+    def find(self, {declared}):
+        if name not in self.known:
+            self.known[name] = shown(name)
+        return self.known[name]
+    def all(self, file):
+        return [self.find(field.name) for field in torch.load(file)]
+def shown(value):
+    return value.exp() if isinstance(value, torch.Tensor) else value
+"""
+    assert found(source) == expected
+
+
 @pytest.mark.parametrize("items", ["list(net.parameters())", "net.parameters()", "list(loader)", "[x, x * 2]"])
 def test_keys_that_are_there_before(items: str) -> None:
     source = f"""

@@ -237,11 +237,15 @@ class Memos:
     def _is_of_call(self, homes: frozenset[Place | Value], filling: Function) -> bool:
         """Whether a dictionary is made anew in each call of a function, which takes it along or fills it at once.
 
-        It is not where that function returns the one that fills it, which has it from then on: a decorator.
+        It is not where that function returns the one that fills it, which has it from then on: a decorator. What an
+        ``__init__`` makes is its object's, unless it is in no attribute.
         """
         made = [home for home in homes if isinstance(home, Value)]
+        is_kept = len(made) < len(homes)
         return all(
-            value.function.parent is not None and value.function.name != "__init__" and not _gives(value, filling)
+            value.function.parent is not None
+            and not (is_kept and value.function.name == "__init__")
+            and not _gives(value, filling)
             for value in made
         )
 

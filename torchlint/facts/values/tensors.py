@@ -143,7 +143,12 @@ class Tensors:
         return self._is_used_as_tensor(value, set())
 
     def _is_used_as_tensor(self, value: Value, seen: set[Value]) -> bool:
-        """Whether a module, a function of torch or a method that only tensors have is called with (or on) it."""
+        """Whether a module, a function of torch or a method that only tensors have is called with (or on) it.
+
+        A text, and what is declared to be one or a number, is none, whatever else goes where it does.
+        """
+        if value.op is Op.CONSTANT or is_declared_plain(value):
+            return False
         for user in value.users:
             if user.op is Op.ATTRIBUTE and user.inputs[0] is value:
                 known = torch_api.method(user.name) or (
