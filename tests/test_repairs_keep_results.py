@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
-from projects import Project
-
-pytest.importorskip("torch", reason="the programs need torch, and it is not installed")
-
-import torch
-
-from torchlint.config import Settings
-from torchlint.plan import plan
-from torchlint.run import Job, Repairs, check_files
-
-HEAD = """
-import copy
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-def batches(steps=3):
-    return [torch.randn(5, 4) for _ in range(steps)]
-
-"""
+from repaired_programs import HEAD, repair_and_compare
 
 DISTILLING = """
 def main():
@@ -323,56 +302,8 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
 }  # fmt: skip
 
 
-def written(folder: Path, files: dict[str, str]) -> Path:
-    Project(folder, {f"{name}.py": text for name, text in files.items()})
-    return folder
-
-
-def checked(folder: Path, repairs: Repairs) -> list[str]:
-    """Check a folder, and repair it; what was found before that, each with how it is repaired."""
-    jobs = [
-        Job(one.path, one.selection, repairs=repairs) for one in plan([str(folder)], settings=Settings(notes=True)).jobs
-    ]
-    results = check_files(jobs)
-    assert [result.failure for result in results if result.failure is not None] == []
-    safety = {None: "none", True: "safe", False: "unsafe"}
-    return sorted(
-        f"{one.code} {safety[one.repair and one.repair.safe]}" for result in results for one in result.diagnostics
-    )
-
-
-def outcome(folder: Path) -> object:
-    """What the program's ``main`` returns, as plain numbers."""
-    names = [path.stem for path in folder.glob("*.py")]
-    importlib.invalidate_caches()
-    sys.path.insert(0, str(folder))
-    torch.manual_seed(0)
-    try:
-        return plain(importlib.import_module("main").main())
-    finally:
-        sys.path.remove(str(folder))
-        for name in names:
-            sys.modules.pop(name, None)
-
-
-def plain(value: object) -> object:
-    if isinstance(value, torch.Tensor):
-        return repr(value.tolist())
-    if isinstance(value, nn_module):
-        return plain(dict(value.state_dict()))
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-nn_module = torch.nn.Module
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_safe_repair_changes_no_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, expected = PROGRAMS[name]
     monkeypatch.chdir(tmp_path)
-    before, after = written(tmp_path / "before", files), written(tmp_path / "after", files)
-    assert checked(before, Repairs.NONE) == expected
-    checked(after, Repairs.SAFE)
-    assert outcome(after) == outcome(before)
+    assert repair_and_compare(files, tmp_path) == expected

@@ -120,11 +120,12 @@ def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             pending += READERS[kind](current)[::-1]
 
 
-_HOLD_STATEMENTS = frozenset(
+HOLD_STATEMENTS = frozenset(
     [cst.Module, cst.IndentedBlock, cst.FunctionDef, cst.ClassDef, cst.If, cst.Else, cst.Try, cst.TryStar,
      cst.ExceptHandler, cst.ExceptStarHandler, cst.Finally, cst.With, cst.For, cst.While, cst.Match, cst.MatchCase,
      cst.SimpleStatementLine, cst.SimpleStatementSuite]
 )  # fmt: skip
+"""Nodes under which statements stand."""
 
 
 def walk_statements(node: cst.CSTNode, *, of_scope: bool = False) -> Iterator[cst.CSTNode]:
@@ -132,7 +133,7 @@ def walk_statements(node: cst.CSTNode, *, of_scope: bool = False) -> Iterator[cs
 
     With ``of_scope`` functions and classes are not entered either.
     """
-    entered = _HOLD_STATEMENTS - NEW_SCOPES if of_scope else _HOLD_STATEMENTS
+    entered = HOLD_STATEMENTS - NEW_SCOPES if of_scope else HOLD_STATEMENTS
     return walk(node, lambda inner: inner.__class__ in entered)
 
 

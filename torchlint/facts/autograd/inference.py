@@ -204,7 +204,7 @@ class Inferences:
                 inline,
                 says_eval,
                 leaves,
-                leaves or others.leaves or others.hands_on or any(map(self._left_terms.remembers, forwards)),
+                leaves or others.leaves or others.hands_on or self._left_terms.are_wanted(function, forwards),
                 elsewhere,
                 others_guard,
                 unseen,
@@ -221,7 +221,7 @@ class Inferences:
 
     def _are_targets(self, function: Function, forwards: list[Value]) -> bool:
         """Whether all that a function makes of forwards is detached, and it trains nothing by itself."""
-        return not self._does_more(function) and all(forward in self.flows.detached for forward in forwards)
+        return not self._does_more(function) and self.flows.detached.issuperset(forwards)
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
         """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""
@@ -280,8 +280,8 @@ class Inferences:
             return False
         if has_unseen_base(owner) and not is_module_class(owner):
             return self._gives(function)
-        switches = [one for one in self.steps.calls_in(function) if one.callee.name in ("eval", "train")]
-        parts = [one for one in switches if one.callee.op is Op.ATTRIBUTE and one.callee.inputs[0].op is Op.ATTRIBUTE]
+        switches = [one.callee for one in self.steps.calls_in(function) if one.callee.name in ("eval", "train")]
+        parts = [one for one in switches if one.op is Op.ATTRIBUTE and one.inputs[0].op is Op.ATTRIBUTE]
         return is_module_class(owner) and bool(switches) and len(parts) == len(switches)
 
     def _gives(self, function: Function) -> bool:
@@ -355,7 +355,7 @@ class Inferences:
         return self._run_forwards.are_in(call)
 
     def _is_told_of(self, call: Value) -> bool:
-        """Whether a framework says that a CALL of an object runs networks: it encodes a prompt, or scores models."""
+        """Whether a framework says that an object runs networks when called: it encodes a prompt, or scores models."""
         return self._prompts.are_of(call) or self._by_contract.scores(call)
 
     def _is_detached_answer(self, call: Value) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+from torchlint.facts.autograd.left_behind import LeftBehind
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of
@@ -20,6 +21,7 @@ class LeftTerms:
     def __init__(self, steps: Steps) -> None:
         """Look when first asked."""
         self.steps, self.flows, self.solution = steps, steps.flows, steps.solution
+        self._left_behind = LeftBehind(steps)
         self._run: dict[Value, frozenset[Function]] = {}
 
     def has(self, call: Value) -> bool:
@@ -27,7 +29,11 @@ class LeftTerms:
         left = self._leaving.intersection(self._run_by(call)) if self._leaving else ()
         return any(not self._is_left_by_another(function, call) for function in left)
 
-    def remembers(self, call: Value) -> bool:
+    def are_wanted(self, function: Function, calls: list[Value]) -> bool:
+        """Whether a backward may go over what ``function`` leaves behind by some CALLs, or begins and goes on with."""
+        return any(map(self._remembers, calls)) or self._left_behind.is_trained(function)
+
+    def _remembers(self, call: Value) -> bool:
         """Whether a CALL may be the first to set what later ones go on with, and a backward runs over that.
 
         ``if self.known is None: self.known = self.encode(x)``: without gradients it would be known without a graph.

@@ -10,8 +10,9 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.beginnings import NOTHING
-from torchlint.facts.building.names import ScopeNames, assigned_in, changes_receiver, constant_key, path_of
+from torchlint.facts.building.names import ScopeNames, changes_receiver, constant_key, path_of
 from torchlint.facts.building.narrowing import narrowings
+from torchlint.facts.building.resetting import Resetting, Settings
 from torchlint.facts.building.state import State
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.summaries.linking import Linker
@@ -77,18 +78,25 @@ class Context(ABC):
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
         self.switching_off: set[str] = set()
         self.unset: frozenset[str] = NOTHING
-        self._assigned_by: dict[Function, set[str]] = {}
 
-    def assigned_by_methods(self, cls: Class, name: str) -> set[str]:
-        """The attributes of ``self`` that the method ``name`` of a class assigns itself."""
-        method = cls.method(name)
-        if method is None or not isinstance(method.syntax, cst.FunctionDef) or not method.parameters:
-            return set()
-        if method not in self._assigned_by:
-            prefix = f"{method.parameters[0].name}."
-            paths = assigned_in(method.syntax.body)
-            self._assigned_by[method] = {p.removeprefix(prefix) for p in paths if p.startswith(prefix)}
-        return self._assigned_by[method]
+    @cached_property
+    def resetting(self) -> Resetting:
+        """What the calls of the file may set anew."""
+        return Resetting(self.graph.module.syntax, self.imports)
+
+    @property
+    def itself(self) -> str:
+        """The name of the object whose method is built, ``self``; "" outside of methods."""
+        return self.function.parameters[0].name if self.function.owner is not None and self.function.parameters else ""
+
+    def forget_settings(self, settings: Settings) -> None:
+        """Forget what is known at paths that something has set anew, for all that is seen."""
+        if not settings:
+            return
+        cls = self.function.owner.name if self.function.owner is not None else ""
+        for path in self.resetting.among(self.state.variables, settings, self.itself, cls):
+            if not path.isidentifier() or self.resolve(path) is not None:
+                self.state.forget(path)
 
     @cached_property
     def declared_global(self) -> frozenset[str]:

@@ -277,16 +277,17 @@ class ExpressionBuilder(SpreadBuilder):
         return callee.op in (Op.READ, Op.FUNCTION) and callee.name in self.switching_off
 
     def _forget_what_it_changes(self, call: Value) -> None:
-        """A method of this object, or a function of this file, may set attributes and globals anew."""
-        callee, function = call.callee, self.function
-        if callee.op is Op.ATTRIBUTE and function.owner is not None and function.parameters:
-            itself = function.parameters[0]
-            if callee.inputs[0] is itself:
-                for path in self.assigned_by_methods(function.owner, callee.name):
-                    self.state.forget(f"{itself.name}.{path}")
-        elif callee.op is Op.READ:
+        """A function of this file, or an object that runs one, may set attributes and globals anew."""
+        callee = call.callee
+        if callee.op is Op.READ:
             for name in self.declared_global:
                 self.state.forget(name)
+        if callee.op is Op.EXTERNAL:
+            settings = self.resetting.by_library(callee.name)
+        else:
+            is_own = callee.op is not Op.ATTRIBUTE or callee.inputs[0] in self.function.parameters[:1]
+            settings = self.resetting.by(callee.name, is_own=is_own)
+        self.forget_settings(settings)
 
     def _is_evaluating(self, call: Value) -> bool:
         """Whether the called object, the object that has the method, or an argument was put into evaluation mode."""

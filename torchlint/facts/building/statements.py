@@ -194,6 +194,7 @@ class StatementBuilder(DefinitionBuilder):
         self.breaks, self.continues = [], []
         loop = self.loop = self.new_loop(node, iterable)
         self._open_phis(loop, assigned_in(node.body) | assigned_in_header(node))
+        self.forget_settings(self.resetting.in_calls(node.body, self.itself))
         header = self.state.copy()
         enter()
         self.run(node.body)

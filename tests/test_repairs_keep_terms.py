@@ -1,0 +1,119 @@
+"""Programs before and after their repair, run: the terms that a training takes from objects keep their graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from repaired_programs import HEAD, repair_and_compare
+
+NETWORK = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.begin()
+
+    def begin(self):
+        self.kept = {kept}
+
+    def forward(self, x):
+        y = self.body(x){state}
+        {keep}
+        return y
+"""
+
+PREDICTION = """
+def predict(net, x):
+    net.eval()
+    return net(x).argmax(-1)
+"""
+
+TRAINING = """
+def main():
+    net, labels = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in batches():
+        {step}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+    return net, labels
+"""
+
+LABEL = "labels.append(predict(net, x + 1))"
+TERM = {"kept": "None", "keep": "self.kept = y.pow(2).mean()"}
+STATE = {"kept": "torch.zeros(5, 4)", "state": " + self.kept", "keep": "self.kept = y"}
+TERMS = {"kept": "[]", "keep": "self.kept.append(y.pow(2).mean())"}
+
+SUMMED = """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.body(x).tanh()
+        self.energy = y.pow(2).mean()
+        return y
+
+def run(layer, x):
+    for _ in range(2):
+        x = layer(x)
+
+def main():
+    layer = Layer()
+    for x in batches():
+        layer.energy = 0.0
+        run(layer, x)
+        loss = layer.energy
+        loss.backward()
+    return layer.body.weight.grad
+"""
+
+
+def network(kept: str, keep: str, state: str = "") -> str:
+    return NETWORK.format(kept=kept, keep=keep, state=state)
+
+
+def training(step: str, after: str = "pass") -> str:
+    return TRAINING.format(step=step, after=after)
+
+
+PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "a term that a prediction takes the place of": (
+        {"main": HEAD + network(**TERM) + PREDICTION + training(f"y = net(x); {LABEL}; loss = y.mean() + net.kept")},
+        ["TLK201 unsafe"],
+    ),
+    "a term that the training left": (
+        {"main": HEAD + network(**TERM) + PREDICTION + training("y = net(x); loss = y.mean() + net.kept", LABEL)},
+        ["TLK201 safe"],
+    ),
+    "a state that a prediction goes on from": (
+        {"main": HEAD + network(**STATE) + PREDICTION + training(f"net.begin(); {LABEL}; loss = net(x).mean()")},
+        ["TLK201 unsafe"],
+    ),
+    "a state that begins anew": (
+        {"main": HEAD + network(**STATE) + PREDICTION + training("net.begin(); loss = net(x).mean()", LABEL)},
+        ["TLK201 safe"],
+    ),
+    "terms among which one is of a prediction": (
+        {"main": HEAD + network(**TERMS) + PREDICTION
+         + training(f"net.kept.clear(); {LABEL}; loss = net(x).mean() + sum(net.kept)")},
+        ["TLK201 unsafe"],
+    ),
+    "terms that are forgotten": (
+        {"main": HEAD + network(**TERMS) + PREDICTION
+         + training("net.kept.clear(); loss = net(x).mean() + sum(net.kept)", LABEL)},
+        ["TLK201 safe"],
+    ),
+    "a term that is set to nothing before a helper leaves it": ({"main": HEAD + SUMMED}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_safe_repair_changes_no_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, expected = PROGRAMS[name]
+    monkeypatch.chdir(tmp_path)
+    assert repair_and_compare(files, tmp_path) == expected
