@@ -73,6 +73,17 @@ def main():
 """
 
 
+HEADED = HEAD + "from networks import {}\n"
+OBJECTIVE = "def objective(net, y):\n    return y.mean() + net.kept\n"
+SUM = """
+def terms(net):
+    return sum(layer.kept for layer in net.modules() if hasattr(layer, "kept"))
+
+def objective(net, x):
+    return net(x).mean() + terms(net)
+"""
+
+
 def network(kept: str, keep: str, state: str = "") -> str:
     return NETWORK.format(kept=kept, keep=keep, state=state)
 
@@ -109,6 +120,51 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["TLK201 safe"],
     ),
     "a term that is set to nothing before a helper leaves it": ({"main": HEAD + SUMMED}, []),
+    # in other files
+    "a network of another file": (
+        {"networks": HEAD + network(**TERM), "main": HEADED.format("Net") + PREDICTION
+         + training(f"y = net(x); {LABEL}; loss = y.mean() + net.kept")},
+        ["TLK201 unsafe"],
+    ),
+    "a network of another file that the training runs last": (
+        {"networks": HEAD + network(**TERM), "main": HEADED.format("Net") + PREDICTION
+         + training("y = net(x); loss = y.mean() + net.kept", LABEL)},
+        ["TLK201 safe"],
+    ),
+    "a state of another file": (
+        {"networks": HEAD + network(**STATE), "main": HEADED.format("Net") + PREDICTION
+         + training(f"net.begin(); {LABEL}; loss = net(x).mean()")},
+        ["TLK201 unsafe"],
+    ),
+    "a state of another file that begins anew": (
+        {"networks": HEAD + network(**STATE), "main": HEADED.format("Net") + PREDICTION
+         + training("net.begin(); loss = net(x).mean()", LABEL)},
+        ["TLK201 safe"],
+    ),
+    "terms that a network of another file collects": (
+        {"networks": HEAD + network(**TERMS), "main": HEADED.format("Net") + PREDICTION
+         + training(f"net.kept.clear(); {LABEL}; loss = net(x).mean() + sum(net.kept)")},
+        ["TLK201 unsafe"],
+    ),
+    "a prediction of another file": (
+        {"networks": HEAD + PREDICTION, "main": HEADED.format("predict") + network(**TERM)
+         + training(f"y = net(x); {LABEL}; loss = y.mean() + net.kept")},
+        ["TLK201 unsafe"],
+    ),
+    "an objective of another file, of a network that is predicted with": (
+        {"networks": OBJECTIVE, "main": HEADED.format("objective") + network(**TERM) + PREDICTION
+         + training(f"y = net(x); {LABEL}; loss = objective(net, y)")},
+        ["TLK201 unsafe"],
+    ),
+    "an objective of another file that runs the network": (
+        {"networks": SUM, "main": HEADED.format("objective") + network(**TERM) + training("loss = objective(net, x)")},
+        [],
+    ),
+    "an objective of another file that reads nothing": (
+        {"networks": OBJECTIVE.replace("net.kept", "net.body.bias.sum()"),
+         "main": HEADED.format("objective") + network(**TERM) + training("loss = objective(net, net(x))")},
+        ["TLK111 safe"],
+    ),
 }  # fmt: skip
 
 

@@ -60,6 +60,9 @@ class FileImports:
     def mention(self, name: str) -> bool:
         return self.project.readers.mention(self.path, name)
 
+    def mention_below(self, name: str) -> bool:
+        return self.project.readers.mention_below(self.path, name)
+
     def only_read(self, name: str) -> bool:
         return self.project.readers.only_read(self.path, name)
 

@@ -35,6 +35,13 @@ class Readers:
             mentioning = self._files.mentioning_others(path, name)
             return any(path in self._files.reached_by(other) for other in mentioning)
 
+    def mention_below(self, path: str, name: str) -> bool:
+        """Whether ``name`` stands in another file that ``path`` imports, be it through others."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        with self._files.asked():
+            texts = (self._files.text_of(one) for one in sorted(self._files.reached_by(path) - {path}))
+            return any(name in text and word.search(text) is not None for text in texts)
+
     def train_on_result(self, path: str, name: str) -> bool:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns.
 

@@ -128,7 +128,7 @@ class Inferences:
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._run_forwards = RunForwards(flows, steps)
         self._by_default = EvaluatingByDefault(flows.solution, steps)
-        self._left_terms = LeftTerms(steps)
+        self._left_terms = LeftTerms(steps, project)
         self._overridden = Overridden(steps, project.subclasses)
         self._trained_elsewhere = TrainedElsewhere(flows, project.train_on_result)
         self._is_brief = is_brief

@@ -11,8 +11,10 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.unseen_terms import UnseenTerms
+from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.syntax.tree import children, walk_statements
 
@@ -20,24 +22,30 @@ HOPS = 6
 """Through so many callers it is looked for what sets a place before it is read."""
 
 
+LAST = 1 << 60
+"""Behind all values of a statement."""
+
+
 class LeftBehind:
     """Answers for the functions of one file whether a backward needs the graphs that they leave behind."""
 
-    def __init__(self, steps: Steps) -> None:
-        """Look when first asked."""
+    def __init__(self, steps: Steps, project: Imports) -> None:
+        """Look when first asked; ``project``: what other files do."""
         self.steps, self.flows, self.solution = steps, steps.flows, steps.solution
         self._run: dict[Function, frozenset[Function]] = {}
         self._orders: dict[Function, _Order] = {}
+        self._others_train_on = project.train_on
+        self._terms = UnseenTerms(steps, project.mention_below)
 
     def is_trained(self, function: Function) -> bool:
         """Whether a backward may start from what ``function``, or what it runs, has left somewhere."""
         run = self.run_by(function)
+        places = {place for store in self._live_stores if store.function in run for place in self._places(store)}
+        places |= self._left_by_other_files(run)
         return any(
-            not self._is_set_before(read, place, function, HOPS)
-            for store in self._trained_stores
-            if store.function in run
-            for place in self._places(store)
-            for read in self._trained_reads.get(place, ())
+            self._is_trained_by_others(place)
+            or not all(self._is_set_before(read, place, function, HOPS) for read in self._reads(place))
+            for place in sorted(places, key=lambda place: place.path)
         )
 
     def run_by(self, function: Function) -> frozenset[Function]:
@@ -58,13 +66,34 @@ class LeftBehind:
     # -- what is left, and who reads it -------------------------------------------------------------------------------
 
     @cached_property
-    def _trained_stores(self) -> list[Store]:
-        """What is kept and flows into a backward."""
-        return [
-            store
-            for store in self.solution.graph.stores
-            if store.value in self.flows.trained and self.flows.live_parts(store.value)
-        ]
+    def _live_stores(self) -> list[Store]:
+        """What is kept with a graph."""
+        return [store for store in self.solution.graph.stores if self.flows.live_parts(store.value)]
+
+    def _left_by_other_files(self, run: frozenset[Function]) -> set[Place]:
+        """The attributes of which methods of other files, that are run, leave a graph, or add one to what is there."""
+        foreign = self.solution.graph.foreign
+        return {place for place, method in (*foreign.leaves, *foreign.continues) if method in run}
+
+    def _is_trained_by_others(self, place: Place) -> bool:
+        """Whether another file trains on such an attribute, whenever that is."""
+        return isinstance(place.owner, Class) and self._others_train_on(place.path.rpartition(".")[2])
+
+    def _reads(self, place: Place) -> list[Value]:
+        """What reads a place, and flows into a backward."""
+        return [*self._trained_reads.get(place, ()), *self._terms.reading(place), *self._going_on_from(place)]
+
+    def _going_on_from(self, place: Place) -> list[Value]:
+        """The CALLs, trained on, of methods of other files that go on from what is there."""
+        methods = {method for home, method in self.solution.graph.foreign.continues if home == place}
+        if not methods:
+            return []
+        calls = (call for call in self.solution.graph.of(Op.CALL) if call in self.flows.trained)
+        return [call for call in calls if not methods.isdisjoint(self.solution.functions_of(call))]
+
+    def _setting_elsewhere(self, place: Place) -> set[Function]:
+        foreign = self.solution.graph.foreign
+        return {method for home, method in (*foreign.resets, *foreign.leaves) if home == place}
 
     def _places(self, store: Store) -> list[Place]:
         """Where a store keeps it: an attribute or a variable, or the container that one has."""
@@ -107,6 +136,7 @@ class LeftBehind:
             if store.function is function:
                 yield store
         setting = {store.function for store in self._assignments.get(place, ())}
+        setting |= self._setting_elsewhere(place)
         for call in self.steps.calls_in(function):
             run = [self.run_by(one) for one in self.solution.functions_of(call)]
             if run and not any(inferring in one for one in run) and any(not setting.isdisjoint(one) for one in run):
@@ -135,7 +165,7 @@ class _Order:
     """What comes before what in the text of one function."""
 
     def __init__(self, function: Function) -> None:
-        self._positions: dict[cst.CSTNode, int] = {}
+        self._top, self._positions = function.syntax, dict[cst.CSTNode, int]()
         self._blocks: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         around: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         for position, node in enumerate(walk_statements(function.syntax)):
@@ -147,12 +177,18 @@ class _Order:
 
     def of(self, one: Value | Store) -> tuple[int, int]:
         """Where something stands, in the order of the text."""
-        return self._positions.get(one.statement, -1), one.index if isinstance(one, Value) else 1 << 60
+        statement = one.statement or self._top
+        index = one.index if isinstance(one, Value) else LAST
+        return self._positions.get(statement, -1), index
 
     def leads(self, one: Value | Store, at: Value) -> bool:
         """Whether ``one`` runs before ``at`` whenever that runs."""
-        blocks, others = self._blocks.get(one.statement, ()), self._blocks.get(at.statement, ())
+        blocks, others = self._around(one), self._around(at)
         return self.of(one) < self.of(at) and others[: len(blocks)] == blocks
+
+    def _around(self, one: Value | Store) -> tuple[cst.CSTNode, ...]:
+        """The bodies that need not run around something."""
+        return self._blocks.get(one.statement or self._top, ())
 
     def is_between(self, first: Value | Store, one: Value, last: Value) -> bool:
         """Whether ``one`` may run after ``first`` and before ``last``, be it in the turn of a loop before."""

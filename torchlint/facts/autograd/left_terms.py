@@ -10,6 +10,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from torchlint.facts.autograd.left_behind import LeftBehind
+from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of
@@ -18,10 +19,10 @@ from torchlint.facts.values.homes import places_of, targets_of
 class LeftTerms:
     """Answers for the calls of one file whether a backward needs what they leave behind."""
 
-    def __init__(self, steps: Steps) -> None:
-        """Look when first asked."""
+    def __init__(self, steps: Steps, project: Imports) -> None:
+        """Look when first asked; ``project``: what other files do."""
         self.steps, self.flows, self.solution = steps, steps.flows, steps.solution
-        self._left_behind = LeftBehind(steps)
+        self._left_behind = LeftBehind(steps, project)
         self._run: dict[Value, frozenset[Function]] = {}
 
     def has(self, call: Value) -> bool:

@@ -221,13 +221,12 @@ class Leftovers:
         return any(self.facts.others_let_go(place.path) for place in places if isinstance(place.owner, Class))
 
     def _may_be_term(self, places: list[Place]) -> bool:
-        """Whether code that is not seen is given the object, and makes a term of the loss of it."""
-        owners = [place.owner for place in places if isinstance(place.owner, Class)]
-        return any(map(self._unseen_terms.may_read, owners))
+        """Whether code that is not seen, or stands in another file, makes a term of the loss of it."""
+        return any(map(self._unseen_terms.may_read, places))
 
     @cached_property
     def _unseen_terms(self) -> UnseenTerms:
-        return UnseenTerms(self.facts)
+        return UnseenTerms(self.steps, self.facts.mentioned_below)
 
     def _outlives(self, homes: list[Place | Value], store: Store, begun_in: Function | None = None) -> bool:
         is_step = self.repetitions.is_step

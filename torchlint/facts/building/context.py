@@ -64,6 +64,7 @@ class Context(ABC):
         project: Imports,
     ) -> None:
         """Begin at the first statement of ``module``."""
+        self._module = module
         self.function = Function("<module>", module, None, None)
         self.graph = ValueGraph(self.function, functions=[self.function])
         self.linker = Linker(self.graph.foreign, project, self.graph.classes)
@@ -82,7 +83,7 @@ class Context(ABC):
     @cached_property
     def resetting(self) -> Resetting:
         """What the calls of the file may set anew."""
-        return Resetting(self.graph.module.syntax, self.imports)
+        return Resetting(self._module, self.imports)
 
     @property
     def itself(self) -> str:

@@ -127,6 +127,9 @@ class Imports(Protocol):
     def mention(self, name: str) -> bool:
         """Whether a name stands in another file of the run that reaches this one."""
 
+    def mention_below(self, name: str) -> bool:
+        """Whether a name stands in another file of the project that this one imports, be it through others."""
+
     def only_read(self, name: str) -> bool:
         """Whether other files of the run call a function of this one, and make only numbers of what it gives."""
 
@@ -217,6 +220,10 @@ class NoImports:
         return False
 
     def mention(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def mention_below(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 

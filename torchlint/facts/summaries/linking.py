@@ -265,7 +265,10 @@ class Linker:
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self.new_function(summary.name, cls, unit)
         Bodies(self).fill(made, summary, unit)
-        self.foreign.resets += [(Place(cls.root(), attribute), made) for attribute in summary.resets]
+        root, foreign = cls.root(), self.foreign
+        foreign.resets += [(Place(root, attribute), made) for attribute in summary.resets]
+        foreign.leaves += [(Place(root, attribute), made) for attribute in summary.leaves]
+        foreign.continues += [(Place(root, attribute), made) for attribute in summary.continues]
         return made
 
     def _function_at_top(self, unit: Unit) -> Function:

@@ -32,6 +32,7 @@ from torchlint.facts.summaries.given_parts import parameters_with_captured
 from torchlint.facts.summaries.giving_several import given_several
 from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps
+from torchlint.facts.summaries.own_states import OwnStates
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
@@ -95,7 +96,7 @@ class _Summariser:
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._results = Results(facts, self.shapes, frozenset(self.classes))
-        self._residences = Residences(facts.flows)
+        self._residences, self._own_states = Residences(facts.flows), OwnStates(facts.flows)
         self._gathering = Gathering(facts, self._residences)
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
@@ -177,6 +178,8 @@ class _Summariser:
                 *self._tapping(function),
             ),
             resets=tuple(sorted({*self._resets(function), *self._resets_through(function)})),
+            leaves=self._own_states.left_by(function),
+            continues=self._own_states.continued_by(function),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains or may_run_unseen(self.solution, function),
             trains_long=trains and self.facts.loop_lengths.trains_long(function),

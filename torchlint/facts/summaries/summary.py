@@ -224,6 +224,8 @@ class FunctionSummary:
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
         resets: attributes of ``self`` that it sets anew.
+        leaves: attributes of ``self`` that it sets to what has a graph.
+        continues: attributes of ``self`` of which it reads what has a graph, before it sets them.
         chains: for each parameter, from 0, that comes back through a module with its graph, which item of the result
             it is (None: any), before its position.
         trains: a backward or an optimizer step runs in it.
@@ -270,6 +272,8 @@ class FunctionSummary:
     keeps: tuple[KeepSummary, ...] = ()
     effects: tuple[EffectSummary, ...] = ()
     resets: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
+    continues: tuple[str, ...] = ()
     chains: tuple[tuple[int | str | None, int], ...] = ()
     trains: bool = False
     trains_long: bool = False

@@ -26,6 +26,8 @@ class Foreign:
         values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
         resets: places that a function sets anew, and globals that it empties.
+        leaves: places that a method sets to what has a graph.
+        continues: places of which a method reads what has a graph, before it sets them.
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
         holds: the parameters, from 0, that the object of an initializer has from then on.
@@ -75,6 +77,8 @@ class Foreign:
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
     resets: list[tuple[Place | Value, Function]] = field(default_factory=list)
+    leaves: list[tuple[Place, Function]] = field(default_factory=list)
+    continues: list[tuple[Place, Function]] = field(default_factory=list)
     endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     holds: dict[Function, tuple[int, ...]] = field(default_factory=dict)
