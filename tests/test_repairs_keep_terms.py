@@ -73,6 +73,28 @@ def main():
 """
 
 
+METER = """
+class Meter:
+    def __init__(self):
+        self.sum = 0.0
+
+    def update(self, value):
+        self.sum += value
+
+    @property
+    def total(self):
+        return self.sum
+
+METER = Meter()
+
+def main():
+    net = nn.Linear(4, 3)
+    for x in batches():
+        METER.update(net(x).mean())
+        {step}
+    return net.weight.grad, float(METER.total)
+"""
+
 HEADED = HEAD + "from networks import {}\n"
 OBJECTIVE = "def objective(net, y):\n    return y.mean() + net.kept\n"
 SUM = """
@@ -120,6 +142,9 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["TLK201 safe"],
     ),
     "a term that is set to nothing before a helper leaves it": ({"main": HEAD + SUMMED}, []),
+    "a sum that a property gives": ({"main": HEAD + METER.format(step="METER.total.backward(retain_graph=True)")},
+                                    ["TLK107 unsafe"]),
+    "a sum that a property shows": ({"main": HEAD + METER.format(step="print(METER.total.item())")}, ["TLK101 safe"]),
     # in other files
     "a network of another file": (
         {"networks": HEAD + network(**TERM), "main": HEADED.format("Net") + PREDICTION

@@ -384,7 +384,6 @@ def test_a_global_holds_what_any_function_assigns() -> None:
     assert program.kinds(program.shown()) == {"no tensor", "live"}
 
 
-@pytest.mark.xfail(strict=True, reason="after a call a global is still what was assigned before it")
 def test_a_global_is_read_anew_after_a_call() -> None:
     program = Program(GLOBAL + "print(kept)")
     assert program.kinds(program.shown()) == {"no tensor", "live"}

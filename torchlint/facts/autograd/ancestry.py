@@ -148,6 +148,7 @@ class Ancestry:
             found += self._into.get(value.place, ())
         elif value.op is Op.ATTRIBUTE:
             found += results_behind(solution, value)
+            found += [one.result for one in solution.functions_of(value) if one.is_property and one.result is not None]
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())
                 found += self._into.get(place, ())
