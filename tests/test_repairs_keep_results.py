@@ -93,6 +93,26 @@ def main():
     return net, labels
 """
 
+ASKING = """
+class Either(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trained, self.other = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.trained(x) if torch.is_grad_enabled() else self.other(x)
+
+def label(net, x):
+    net.eval()
+    return net(x).argmax(1)
+
+def main():
+    net = Either()
+    for x in batches():
+        net(x).sum().backward()
+    return label(net, x), net.trained.weight.grad
+"""
+
 SCORER = """
 class Scorer:
     def __init__(self, net):
@@ -263,6 +283,19 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "changed when its backward has run": (
         {"main": keeping("kept.append(out); kept[-1].mul_(2)", "kept, net.weight.grad")}, ["TLK102 safe"],
     ),
+    # what is kept of several tensors
+    "gradients": (
+        {"main": keeping("kept.append(grads)", "[one.tolist() for grads in kept for one in grads]",
+                         before="grads = torch.autograd.grad(loss, list(net.parameters()), create_graph=True);"
+                         " loss = sum(one.sum() for one in grads)")}, ["TLK102 none"],
+    ),
+    "parts": ({"main": keeping("kept.append(out.split(2)); ends.append(out.split(2)[0])", "[*kept, ends]")},
+              ["TLK102 none", "TLK102 safe"]),
+    "a state of an LSTM": (
+        {"main": keeping("kept.append(both[1]); ends.append(both[0])", "[*kept, ends]",
+                         before="cell = nn.LSTM(3, 3); both = cell(out); loss = both[0].sum()")},
+        ["TLK102 none", "TLK102 safe", "TLK301 none"],
+    ),
     # evaluations
     "a memo that the training goes on with": (
         {"main": HEAD + REMEMBERING.format(known="self.known")}, ["TLK201 unsafe"],
@@ -274,6 +307,9 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "a term that the training leaves": (
         {"main": HEAD + MIXTURE.format(step="loss = net(x).pow(2).mean() + net.balance",
                                        after="labels.append(label(net, x))")}, ["TLK201 safe"],
+    ),
+    "a network that asks whether gradients are on": (
+        {"main": HEAD + ASKING}, ["TLK201 unsafe"],
     ),
     "a subclass that differentiates": ({"main": HEAD + SCORER + STEEP + SCORED}, ["TLK201 unsafe"]),
     "a subclass of another file": (

@@ -142,8 +142,9 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["TLK201 safe"],
     ),
     "a term that is set to nothing before a helper leaves it": ({"main": HEAD + SUMMED}, []),
-    "a sum that a property gives": ({"main": HEAD + METER.format(step="METER.total.backward(retain_graph=True)")},
-                                    ["TLK107 unsafe"]),
+    "a sum that a property gives": (
+        {"main": HEAD + METER.format(step="METER.total.backward(retain_graph=True)")}, [],
+    ),
     "a sum that a property shows": ({"main": HEAD + METER.format(step="print(METER.total.item())")}, ["TLK101 safe"]),
     # in other files
     "a network of another file": (

@@ -17,6 +17,7 @@ from torchlint.facts.keeping.unheeded import Unheeded
 from torchlint.facts.values.distributions import maker_of
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.several_tensors import in_each, is_several
 from torchlint.facts.values.writing import Use, operands
 from torchlint.facts.wording import Wording
 from torchlint.fix.edits import add_line, call_method, decorate, detach, guard_statement, without_argument
@@ -50,7 +51,7 @@ class Repairs(Wording):
         nodes = [use.node for use in uses]
         if not all(isinstance(node, cst.BaseExpression) for node in nodes):
             return None
-        if any(self._is_number_for_some(use.value) for use in uses):
+        if any(self._is_number_for_some(use.value) or is_several(self.flows.solution, use.value) for use in uses):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
@@ -83,8 +84,10 @@ class Repairs(Wording):
         return any(all(isinstance(a, Plain) for a in self.flows.solution.final(one)) for one in (given or [value]))
 
     def detached(self, use: Use) -> str:
-        """How a value is written with ``.detach()``, at most 60 characters."""
+        """How a value is written with ``.detach()``, at most 60 characters; of several tensors each has its own."""
         maker = maker_of(self.flows.solution.final(use.value))
+        if maker is None and is_several(self.flows.solution, use.value):
+            return in_each(self.flows.solution, use.value, self.name_of(use), "detach")
         if maker is None:
             return self.with_method(use, "detach")
         node = use.node
@@ -115,7 +118,8 @@ class Repairs(Wording):
 
     def detach_results(self, title: str, calls: Sequence[Value], *, safe: bool) -> Fix | None:
         """The repair that detaches what each of some calls gives; None where one may be no tensor with a graph."""
-        written = [call.syntax for call in calls if isinstance(call.syntax, cst.Call) and self.flows.surely_live(call)]
+        single = [call for call in calls if self.flows.surely_live(call) and not is_several(self.flows.solution, call)]
+        written = [call.syntax for call in single if isinstance(call.syntax, cst.Call)]
         return Fix(title, tuple(map(detach, written)), safe=safe) if len(written) == len(calls) else None
 
     def carrier(self, use: Use) -> Use:

@@ -22,6 +22,9 @@ HOPS = 6
 """Through so many callers it is looked for what sets a place before it is read."""
 
 
+ASKING = frozenset(["torch.is_grad_enabled", "torch.is_inference_mode_enabled"])
+"""Functions that tell the grad mode."""
+
 LAST = 1 << 60
 """Behind all values of a statement."""
 
@@ -47,6 +50,11 @@ class LeftBehind:
             or not all(self._is_set_before(read, place, function, HOPS) for read in self._reads(place))
             for place in sorted(places, key=lambda place: place.path)
         )
+
+    def asks_for_mode(self, function: Function) -> bool:
+        """Whether ``function``, or what it runs, asks whether gradients are on, and so may do something else there."""
+        calls = (call for one in self.run_by(function) for call in self.steps.calls_in(one))
+        return any(call.callee.name in ASKING for call in calls)
 
     def run_by(self, function: Function) -> frozenset[Function]:
         """``function`` and all that it calls, however deep."""

@@ -31,8 +31,12 @@ class LeftTerms:
         return any(not self._is_left_by_another(function, call) for function in left)
 
     def are_wanted(self, function: Function, calls: list[Value]) -> bool:
-        """Whether a backward may go over what ``function`` leaves behind by some CALLs, or begins and goes on with."""
-        return any(map(self._remembers, calls)) or self._left_behind.is_trained(function)
+        """Whether a backward may go over what ``function`` leaves behind by some CALLs, or begins and goes on with.
+
+        What asks whether gradients are on wants them as well.
+        """
+        left = self._left_behind
+        return any(map(self._remembers, calls)) or left.is_trained(function) or left.asks_for_mode(function)
 
     def _remembers(self, call: Value) -> bool:
         """Whether a CALL may be the first to set what later ones go on with, and a backward runs over that.
