@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.autograd.objectives import Objectives
+from torchlint.facts.autograd.sums_in_calls import Handed, sums_in_calls
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
@@ -103,24 +104,44 @@ class Accumulations:
         return found
 
     def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
-        if len(phi.inputs) < 2 or self._is_reset_inside(phi):
+        if len(phi.inputs) < 2 or self._is_reset_inside(phi, phi.inputs[1:]):
             return []
         updates: dict[Value, bool] = {}
         for back in phi.inputs[1:]:
             self.arithmetic.trace(back, phi, updates)
+        added = {update: self._added(update, phi) for update in updates}
+        if not any(added.values()):
+            updates, added = self._in_calls(phi)
         return [
             Accumulation(
                 update,
-                added,
+                added[update],
                 phi.name,
                 update,
                 update.statement or loop.syntax,
                 phi.inputs[0],
-                is_state=scales or added[0].value is phi,
+                is_state=scales or added[update][0].value is phi,
             )
             for update, scales in updates.items()
-            if (added := self._added(update, phi)) and self._counts(update, loop)
+            if added[update] and self._counts(update, loop)
         ]
+
+    def _in_calls(self, phi: Value) -> tuple[dict[Value, bool], dict[Value, tuple[Use, ...]]]:
+        """The updates of a variable by functions that are handed it, whether each scales it, and what each adds."""
+        found: dict[Value, bool] = {}
+        added: dict[Value, tuple[Use, ...]] = {}
+        for handed in sums_in_calls(self.solution, Handed(phi, phi.inputs[1:])):
+            if self._is_reset_inside(handed.before, handed.after):
+                continue
+            updates: dict[Value, bool] = {}
+            for after in handed.after:
+                self.arithmetic.trace(after, handed.before, updates)
+            is_only_call = len(self.solution.callers[handed.before.function]) == 1
+            for update, scales in updates.items():
+                uses = self._added(update, handed.before)
+                if uses and (is_only_call or not any(self.flows.passed_by(use.value) for use in uses)):
+                    found[update], added[update] = scales, uses
+        return found, added
 
     def _counts(self, update: Value, loop: Loop) -> bool:
         """Whether a loop between the update and the holder's birth is a step."""
@@ -137,20 +158,23 @@ class Accumulations:
         backwards = self.solution.graph.backwards
         return is_written and not any(b.loop is not None and loop in b.loop.around() for b in backwards)
 
-    def _is_reset_inside(self, phi: Value) -> bool:
-        """Whether a branch of the loop sets the variable anew: a window that is flushed now and then."""
-        pending, seen = list(phi.inputs[1:]), set()
+    def _is_reset_inside(self, before: Value, after: Sequence[Value]) -> bool:
+        """Whether a branch of a loop sets the variable anew: a window that is flushed now and then.
+
+        Or whether a function does so with what it is handed.
+        """
+        pending, seen = list(after), set()
         while pending:
             value = pending.pop()
-            if value in seen or value is phi:
+            if value in seen or value is before:
                 continue
             seen.add(value)
             if value in self.solution.graph.beginnings:
                 continue
-            if value.op is Op.PHI and value.name == phi.name:
+            if value.op is Op.PHI and value.name == before.name:
                 pending.extend(value.inputs)
             elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):
-                if phi not in value.computed_from():
+                if before not in value.computed_from():
                     return True
         return False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS
-from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
@@ -18,7 +19,7 @@ class Arithmetic:
     def __init__(self, flows: Flows) -> None:
         """Look through the helpers that ``flows`` knows."""
         self.flows = flows
-        self._combinations: dict[Function, bool | None] = {}
+        self._combinations: dict[tuple[Function, Key], dict[Value, bool]] = {}
 
     def comes_from(self, value: Value, source: Value) -> bool:
         """Whether ``value`` is ``source`` or computed from it."""
@@ -61,36 +62,38 @@ class Arithmetic:
         known[value] = scales
         return scales
 
-    def _scales_inside(self, call: Value) -> bool:
+    def _scales_inside(self, value: Value) -> bool:
         """Whether a helper of this file multiplies what it is given."""
-        return any(self._combination(function) for function in self.flows.solution.functions_of(call))
+        call, taken = _taken_from(value)
+        return any(any(self._combination(f, taken).values()) for f in self.flows.solution.functions_of(call))
 
-    def _combination(self, function: Function) -> bool | None:
-        """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
+    def _combination(self, function: Function, taken: Key) -> dict[Value, bool]:
+        """From which parameters a function computes by arithmetic what is taken of its result, and which it scales."""
         if function.is_foreign:
             return self._combination_elsewhere(function)
-        if function not in self._combinations:
-            self._combinations[function] = None  # a recursion adds nothing to itself
-            found = None
-            for parameter in function.parameters:
+        if (function, taken) not in self._combinations:
+            self._combinations[function, taken] = {}  # a recursion adds nothing to itself
+            results = _items(function.result, taken)
+            found: dict[Value, bool] = {}
+            for parameter in function.parameters if results else ():
                 updates: dict[Value, bool] = {}
-                if (
-                    function.result is not None
-                    and self.trace(function.result, parameter, updates) is not None
-                    and updates
-                ):
-                    found = bool(found) or any(updates.values())
-            self._combinations[function] = found
-        return self._combinations[function]
+                for result in results:
+                    self.trace(result, parameter, updates)
+                if updates:
+                    found[parameter] = any(updates.values())
+            self._combinations[function, taken] = found
+        return self._combinations[function, taken]
 
-    def _combination_elsewhere(self, function: Function) -> bool | None:
+    def _combination_elsewhere(self, function: Function) -> dict[Value, bool]:
         """The same of a function of another file, by its summary: a third number, a momentum, scales the rest."""
         result = () if function.result is None else self.flows.solution.final(function.result)
         derived = {atom.parameter for atom in result if isinstance(atom, Derived)}
-        return len(derived) > 2 if derived.intersection(function.parameters) else None
+        return dict.fromkeys(derived.intersection(function.parameters), len(derived) > 2)
 
     def parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
+        if (passed := self._passed_through_helpers(value)) is not None:
+            return passed
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
             return list(value.inputs)
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
@@ -115,10 +118,9 @@ class Arithmetic:
             return list(value.inputs)
         if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
-        if value.op is not Op.CALL:
-            return []
-        if any(self._combination(function) is not None for function in self.flows.solution.functions_of(value)):
-            return list(value.arguments)
+        combined = self._combined_by_helpers(value)
+        if combined or value.op is not Op.CALL:
+            return combined
         if not self.flows.is_arithmetic(value):
             return []
         receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
@@ -126,6 +128,42 @@ class Arithmetic:
             return receiver
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
         return receiver + items
+
+    def _combined_by_helpers(self, value: Value) -> list[Value]:
+        """The arguments from which functions that are seen compute by arithmetic what they return, or an item of it."""
+        call, taken = _taken_from(value)
+        found: dict[Value, None] = {}
+        for function in self.flows.solution.functions_of(call) if call.op is Op.CALL else ():
+            given = self.flows.solution.callers[function].get(call, {})
+            combined = self._combination(function, taken)
+            found |= {argument: None for to, argument in given.items() if argument is not None and to in combined}
+        return list(found)
+
+    def _passed_through_helpers(self, value: Value) -> list[Value] | None:
+        """The arguments that functions give back as they are in the item which an ELEMENT takes; None for all else."""
+        call, taken = _taken_from(value)
+        functions = self.flows.solution.functions_of(call) if taken is not None and call.op is Op.CALL else []
+        if not functions or any(f.is_foreign or _items(f.result, taken) == choices(f.result) for f in functions):
+            return None
+        passed: dict[Value, None] = {}
+        for function in functions:
+            given = self.flows.solution.callers[function].get(call, {})
+            taking = _items(function.result, taken)
+            passed |= {argument: None for to, argument in given.items() if argument is not None and to in taking}
+        return list(passed)
+
+
+def _taken_from(value: Value) -> tuple[Value, Key]:
+    """The call whose result an ELEMENT is taken from, and under which key; else the value itself, of which all is."""
+    return (value.inputs[0], value.keys[0]) if value.op is Op.ELEMENT else (value, None)
+
+
+def _items(result: Value | None, taken: Key) -> list[Value]:
+    """What a function may return, or what stands there under a key, where it builds all that it returns."""
+    found = choices(result)
+    if taken is None or any(one.op is not Op.CONTAINER or taken not in one.keys for one in found):
+        return found
+    return [item for one in found for key, item in zip(one.keys, one.inputs, strict=True) if key == taken]
 
 
 def _keeps_all(cls: Class) -> bool:
