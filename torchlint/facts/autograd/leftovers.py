@@ -240,8 +240,15 @@ class Leftovers:
         if isinstance(owner, Class):
             return not _has_setter(owner, place.path)  # which keeps what it makes of it
         if isinstance(owner, Function):
-            return store.function is not owner and (not store.attribute or self._is_network(store.holder))
+            if store.function is owner or self._is_running_in(owner, store.function):
+                return False
+            return not store.attribute or self._is_network(store.holder)
         return self._is_network(owner) or (owner.op is Op.CALL and owner.callee.name in NAMESPACES)
+
+    def _is_running_in(self, owner: Function, function: Function) -> bool:
+        """Whether what a function inside another one calls its own is a local variable of the call that runs it."""
+        callers = self.solution.callers.get(function, ())
+        return owner is not self.solution.graph.module and any(call.function is owner for call in callers)
 
     def _is_network(self, value: Value | None) -> bool:
         return value is not None and self.solution.may_be(value, Module)

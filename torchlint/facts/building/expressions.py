@@ -277,17 +277,22 @@ class ExpressionBuilder(SpreadBuilder):
         return callee.op in (Op.READ, Op.FUNCTION) and callee.name in self.switching_off
 
     def _forget_what_it_changes(self, call: Value) -> None:
-        """A function of this file, or an object that runs one, may set attributes and globals anew."""
+        """A method, a function of this file or one inside this one, also as an argument, may set variables anew.
+
+        So may an object that runs one set its attributes.
+        """
         callee = call.callee
         if callee.op is Op.READ:
-            for name in self.declared_global:
-                self.state.forget(name)
+            self.state.forget_all(self.declared_global)
         if callee.op is Op.EXTERNAL:
             settings = self.resetting.by_library(callee.name)
         else:
             is_own = callee.op is not Op.ATTRIBUTE or callee.inputs[0] in self.function.parameters[:1]
             settings = self.resetting.by(callee.name, is_own=is_own)
         self.forget_settings(settings)
+        for named in call.inputs if self.names.rebound else ():
+            if named.op is Op.FUNCTION and named.reference is not None:
+                self.state.forget_all(self.names.rebound & self.scopes[named.reference.syntax].declared)
 
     def _is_evaluating(self, call: Value) -> bool:
         """Whether the called object, the object that has the method, or an argument was put into evaluation mode."""

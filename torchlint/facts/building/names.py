@@ -22,6 +22,7 @@ class ScopeNames:
         assigned: bound in the scope itself.
         declared: said ``global`` or ``nonlocal`` there.
         captured: bound there and read or assigned by a function inside it.
+        rebound: bound there, in a function, and anew by one inside it that says ``nonlocal``.
         mentioned: every name that stands in it or in a function inside it, those of attributes too.
         is_generator: a ``yield`` stands in it.
     """
@@ -29,6 +30,7 @@ class ScopeNames:
     assigned: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)
     mentioned: set[str] = field(default_factory=set)
     is_generator: bool = False
 
@@ -233,6 +235,8 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
         for enclosing in reversed(outer):
             if name in enclosing.assigned:
                 enclosing.captured.add(name)
+                if name in names.declared and enclosing is not outer[0]:
+                    enclosing.rebound.add(name)
                 break
     for node in inner:
         _collect(node, [*outer, names], table)

@@ -52,6 +52,11 @@ class State:
             if name.startswith(through) or ("[" in name and any(key in name for key in as_key)):
                 del self.variables[name]
 
+    def forget_all(self, paths: Iterable[str]) -> None:
+        """Forget each of ``paths``."""
+        for path in paths:
+            self.forget(path)
+
 
 def merge(states: Iterable[State | None], phi: Join) -> State | None:
     """The state where control flow joins; None when no branch reaches it.

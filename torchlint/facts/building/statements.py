@@ -211,10 +211,11 @@ class StatementBuilder(DefinitionBuilder):
             self.run(node.orelse.body)
 
     def _open_phis(self, loop: Loop, assigned: set[str]) -> None:
-        for path in sorted(assigned):
+        for path in sorted(assigned | self.names.rebound):
             before = self.state.variables.get(path)
             self.state.forget(path)
-            if before is not None and path.isidentifier() and path not in self.names.declared:
+            elsewhere = path in self.names.declared or path in self.names.rebound
+            if before is not None and path.isidentifier() and not elsewhere:
                 phi = self.make(Op.PHI, (before,), None, name=path)
                 loop.phis.append(phi)
                 self.state.variables[path] = phi

@@ -122,6 +122,7 @@ class Lifetimes:
             return False
         ends = self._cuts if chained else partial(self._resets, wholly=wholly)
         resets = [end for home in homes for end in ends(home) if begun_in is None or end.function is not begun_in]
+        resets += [_Position(owner, None) for home in homes if (owner := self._owner_of_local(home)) is not None]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.
         staying = [
@@ -137,6 +138,12 @@ class Lifetimes:
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
+
+    def _owner_of_local(self, home: Place | Value) -> Function | None:
+        """The function that has a place for a variable, another one with each call; None for all else."""
+        if not isinstance(home, Place) or not isinstance(home.owner, Function) or not home.path.isidentifier():
+            return None
+        return None if home.owner is self.solution.graph.module else home.owner
 
     def _is_emptied_unseen(self, home: Place | Value) -> bool:
         """Whether functions of another file empty a global of theirs, and this file is not seen to call any."""
