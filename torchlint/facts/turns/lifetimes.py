@@ -128,7 +128,7 @@ class Lifetimes:
         staying = [
             made
             for made in containers
-            if not any(user.op is Op.OPERATION for user in made.users) and not _takes_over(made)
+            if not any(user.op is Op.OPERATION for user in made.users) and not self._takes_over(made)
         ]
         for made in staying or containers:
             resets += self._births(made, set())
@@ -138,6 +138,17 @@ class Lifetimes:
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
+
+    def _takes_over(self, made: Value) -> bool:
+        """Whether a list is made of what it had itself in the last turn, or its attribute in the last call."""
+        if made.op is not Op.CONTAINER:
+            return False
+        sources = [item.inputs[0] for item in made.inputs if item.op is Op.ELEMENT]
+        if any(source.op is Op.PHI and made in source.inputs for source in sources):
+            return True
+        attributes = (source for source in sources if source.op is Op.ATTRIBUTE)
+        homes = (home for attribute in attributes for home in places_of(self.solution, attribute))
+        return any(store.value is made for home in homes for store in self._assigned.get(home, ()))
 
     def _owner_of_local(self, home: Place | Value) -> Function | None:
         """The function that has a place for a variable, another one with each call; None for all else."""
@@ -308,9 +319,3 @@ def _is_made_within(container: Value, loop: Loop | None) -> bool:
     """Whether a container is made anew in each turn of a loop inside ``loop``, the innermost around what it holds."""
     around = container.loop.around() if container.loop is not None else []
     return container.loop is not loop and (loop is None or loop in around) and bool(around)
-
-
-def _takes_over(made: Value) -> bool:
-    """Whether a list is made of the items that it had itself in the last turn."""
-    starred = (item.inputs[0] for item in made.inputs if item.op is Op.ELEMENT)
-    return made.op is Op.CONTAINER and any(source.op is Op.PHI and made in source.inputs for source in starred)
