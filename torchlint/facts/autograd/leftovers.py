@@ -238,7 +238,7 @@ class Leftovers:
         """Whether what a place holds outlives the call that stores it: an object of the file, a module, a global."""
         owner = place.owner
         if isinstance(owner, Class):
-            return not _has_setter(owner, place.path)  # which keeps what it makes of it
+            return owner.setter(place.path) is None  # which keeps what it makes of it
         if isinstance(owner, Function):
             if store.function is owner or self._is_running_in(owner, store.function):
                 return False
@@ -376,12 +376,6 @@ class Leftovers:
 
 def _is_text(constant: Value) -> bool:
     return constant.syntax is not None and isinstance(constant_of(constant.syntax), str)
-
-
-def _has_setter(cls: Class, attribute: str) -> bool:
-    """Whether assigning the attribute runs a method: ``@value.setter``."""
-    method = cls.method(attribute)
-    return method is not None and any(name.rpartition(".")[2] == "setter" for name in method.decorators)
 
 
 def _is_asked_as_module(value: Value) -> bool:

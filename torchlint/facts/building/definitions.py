@@ -30,6 +30,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters, imported_name
 from torchlint.facts.building.own_guards import ENTERING, OwnGuards
+from torchlint.facts.building.properties import keep_method
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.syntax.tree import dotted
 
@@ -57,7 +58,7 @@ class DefinitionBuilder(ExpressionBuilder):
         value = self.define(node)
         function = value.reference
         if self.cls is not None and isinstance(function, Function):
-            self.cls.methods[node.name.value] = function
+            keep_method(self.cls, function)
         self.assign(node.name, value, None)
 
     def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:

@@ -78,8 +78,8 @@ class Known:
         """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
         instances = [atom for atom in self.of(base) if isinstance(atom, OF_CLASSES)]
         if instances:
-            owners = [atom.cls.root() for atom in sorted_values(instances)]
-            return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
+            classes = [atom.cls for atom in sorted_values(instances)]
+            return list(dict.fromkeys(Place(cls.root(), cls.kept_as(attribute)) for cls in classes))
         if base.name == STATE and is_state_of_application(self, base):
             return [Place(self.graph.module, f"<application>.{STATE}.{attribute}")]
         if base.place is not None:

@@ -260,7 +260,9 @@ class Class:
         bases: full dotted names of bases that are not in this file.
         parents: bases in this file and in others of the project.
         decorators: full dotted names.
-        methods: its own methods by name.
+        methods: its own methods by name; a property stands for the function that reads it.
+        setters: by the name of a property, what runs when it is assigned.
+        fronts: by the name of a property, the attribute that it gives and takes as it is.
         has_own_parameters: its methods put an ``nn.Parameter`` on ``self``, which only a module takes note of.
         has_parameters: its methods take the first of its parameters, whatever they are.
         is_foreign: it stands in another file.
@@ -276,6 +278,8 @@ class Class:
     parents: tuple[Class, ...] = ()
     decorators: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
+    setters: dict[str, Function] = field(default_factory=dict)
+    fronts: dict[str, str] = field(default_factory=dict)
     has_own_parameters: bool = False
     has_parameters: bool = False
     is_foreign: bool = False
@@ -325,6 +329,17 @@ class Class:
             if name in cls.methods:
                 return cls.methods[name]
         return None
+
+    def setter(self, name: str) -> Function | None:
+        """What runs when an instance's property ``name`` is assigned, or None."""
+        return next((cls.setters[name] for cls in self.lineage() if name in cls.setters), None)
+
+    def kept_as(self, name: str) -> str:
+        """The attribute in which an instance keeps what is read and assigned under ``name``."""
+        for cls in self._lineage or self.lineage():
+            if name in cls.methods:
+                return cls.fronts.get(name, name)
+        return name
 
     def all_bases(self) -> tuple[str, ...]:
         """Full dotted names of all bases outside this file."""

@@ -1,0 +1,59 @@
+"""The methods of a class by name, and which attributes its properties stand for."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.building.names import path_of
+from torchlint.facts.values.graph import Class, Function
+
+
+def keep_method(cls: Class, function: Function) -> None:
+    """Put a method into its class; what assigns or deletes a property leaves the name to what reads it."""
+    name, accessors = function.name, [decorator.rpartition(".")[2] for decorator in function.decorators]
+    if "setter" in accessors:
+        cls.setters[name] = function
+        if _attribute_set(function) != cls.fronts.get(name):
+            cls.fronts.pop(name, None)
+    elif "deleter" not in accessors:
+        cls.methods[name] = function
+        attribute = _attribute_got(function) if function.is_property else None
+        if attribute is not None:
+            cls.fronts[name] = attribute
+
+
+def _attribute_got(getter: Function) -> str | None:
+    """``return self._rows``, and nothing else: which attribute a property gives as it is."""
+    statement = _only_statement(getter)
+    if not isinstance(statement, cst.Return) or statement.value is None:
+        return None
+    return _own_attribute(getter, statement.value)
+
+
+def _attribute_set(setter: Function) -> str | None:
+    """``self._rows = rows``, and nothing else: in which attribute a property keeps what it is given, as it is."""
+    statement = _only_statement(setter)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    given = [parameter.name for parameter in setter.parameters[1:]]
+    is_kept = path_of(statement.value) in given
+    return _own_attribute(setter, statement.targets[0].target) if is_kept else None
+
+
+def _only_statement(function: Function) -> cst.BaseSmallStatement | None:
+    body = function.syntax.body
+    if not isinstance(body, cst.IndentedBlock):
+        return None
+    lines = [line for line in body.body if isinstance(line, cst.SimpleStatementLine)]
+    if len(lines) != len(body.body):
+        return None
+    statements = [statement for line in lines for statement in line.body]
+    told = [one for one in statements if isinstance(one, cst.Expr) and isinstance(one.value, cst.BaseString)]
+    rest = [one for one in statements if one not in told]
+    return rest[0] if len(rest) == 1 else None
+
+
+def _own_attribute(method: Function, node: cst.CSTNode) -> str | None:
+    itself, _, attribute = (path_of(node) or "").partition(".")
+    is_own = bool(method.parameters) and itself == method.parameters[0].name
+    return attribute if is_own and attribute.isidentifier() else None
