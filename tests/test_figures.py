@@ -193,6 +193,22 @@ def test_who_logs_at_the_number_of_a_step_is_called_again_and_again(logging: str
 
 
 @pytest.mark.parametrize(
+    ("calls", "count"),
+    [
+        ("def after(epoch):\n    report(epoch)\n", 1),
+        ("def after(epoch):\n    return report(epoch)\ndef at_last(epoch):\n    report(epoch)\n", 1),
+        ("def after(epoch):\n    report(epoch)\nafter(1)\n", 0),
+        ("def after(epoch):\n    report(1)\n", 0),
+        ("def after(epoch):\n    report(epoch)\nreport(9)\n", 0),
+        ("def after(epoch):\n    report(epoch)\n    plt.close('all')\n", 0),
+    ],
+)
+def test_so_is_who_is_told_that_number_by_nobody_else(calls: str, count: int) -> None:
+    report = "def report(epoch):\n    fig = plt.figure()\n    fig.savefig(f'{epoch:03d}.png')\n"
+    assert found(HEAD + report + calls) == count
+
+
+@pytest.mark.parametrize(
     ("event", "closing", "count"),
     [
         ("EPOCH_COMPLETED", "", 1),

@@ -213,9 +213,9 @@ class _Search:
             return [(chain, function)]
         if function.name == "__init__" or len(chain) > HOPS:
             return []
-        if is_told_step(self.facts, function):
-            return [(chain, function)]
         callers = sorted(self.facts.solution.callers.get(function, ()), key=lambda value: value.index)
+        if is_told_step(self.facts, function):
+            return [((*chain, *callers), function)]
         return [
             found for caller in callers if caller not in chain
             for found in self._repetitions(caller, (*chain, caller))

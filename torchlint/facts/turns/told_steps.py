@@ -36,15 +36,24 @@ def is_told_step(facts: Facts, function: Function) -> bool:
 
     It logs at the number of a step that it is given, ``writer.add_image("sample", image, step)``, or adds what it is
     given to a list of its object that began empty: ``self.losses.append(loss)``. Or it saves pictures in files that are
-    numbered by it, ``figure.savefig(f"{folder}/{epoch:03d}.png")``.
+    numbered by it, ``figure.savefig(f"{folder}/{epoch:03d}.png")``. So is one that only such functions call, and tell
+    what they are told.
     """
-    if facts.solution.callers.get(function):
-        return False
     calls = facts.steps.calls_in(function)
     numbers = [number for call in calls for number in (_logged_at(call), *_numbering(call))]
-    if any(number is not None and number in function.parameters for number in numbers):
+    if any(number is not None and number in function.parameters and _is_told(facts, number) for number in numbers):
         return True
+    if facts.solution.callers.get(function):
+        return False
     return any(store.function is function and _adds_to_history(facts, store) for store in facts.graph.stores)
+
+
+def _is_told(facts: Facts, number: Value) -> bool:
+    """Whether a parameter is what code that is not seen passes, be it to a function that passes it on as it is."""
+    calls, given = facts.solution.callers.get(number.function, ()), facts.solution.arguments_of(number)
+    return len(given) == len(calls) and all(
+        one.op is Op.PARAMETER and not facts.solution.callers.get(one.function) for one in given
+    )
 
 
 def _logged_at(call: Value) -> Value | None:
