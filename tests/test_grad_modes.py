@@ -93,6 +93,8 @@ def test_an_exit_stack_enters_a_guard() -> None:
     source = "import contextlib\nwith contextlib.ExitStack() as stack:\n    stack.enter_context({})\n    model(x)"
     assert mode(source.format("torch.no_grad()")) == OFF
     assert mode(source.format("open('log')")) == ON
+    assert mode(source.format("torch.no_grad()") + "\nmodel(x)") == ON
+    assert mode(source.format("torch.no_grad()").replace("contextlib.ExitStack()", "suppress()") + "\nmodel(x)") == OFF
 
 
 def test_a_branch_that_switches_leaves_both_modes() -> None:

@@ -19,6 +19,10 @@ from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Val
 from torchlint.syntax.tree import dotted, walk
 
 
+STACKS = frozenset(["contextlib.ExitStack", "contextlib.AsyncExitStack"])
+"""Stacks of contexts, which are left where the stack is."""
+
+
 class StatementBuilder(DefinitionBuilder):
     """Runs statements abstractly, once each, in source order."""
 
@@ -235,6 +239,7 @@ class StatementBuilder(DefinitionBuilder):
         before, guarded = self.state.mode, False
         for item in node.items:
             value = self.visit(item.item)
+            guarded |= value.op is Op.CALL and value.callee.name in STACKS  # leaves all guards that are entered on it
             inside = self._mode_of_helper(value) or mode_of_guard(value)
             if inside is not None:
                 self.state.mode, guarded = inside, True
