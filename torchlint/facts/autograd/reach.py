@@ -199,8 +199,10 @@ class _Walk:
                 for argument in value.arguments:
                     yield from self._taken_from(argument, inside)
             elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
-                given = self.flows.ancestry.given_to(value)
-                yield from ((argument, inside) for argument in value.arguments if argument in given)
+                given, unyielded, drawn = self.flows.ancestry.given_to(value), *self._given_to_generator(value)
+                yield from ((one, inside) for one in value.arguments if one in given and one not in unyielded)
+                for argument in drawn:
+                    yield from self._taken_from(argument, inside)
             if value.callee.op is Op.ATTRIBUTE and (_is_of_tensor(value) or self.flows.carries(value.callee.inputs[0])):
                 yield value.callee.inputs[0], inside  # also `outputs.log_prob(action)`, of what a network made
             yield from self._held(value, inside)
@@ -254,6 +256,25 @@ class _Walk:
     def _given(self, source: Value) -> list[Value]:
         """What calls pass for a parameter, or the parameters that an attribute was set to."""
         return self.solution.arguments_of(source) if source.op is Op.PARAMETER else self._given_there(source)
+
+    def _given_to_generator(self, call: Value) -> tuple[list[Value], list[Value]]:
+        """What a CALL gives to a generator of the file that does not yield it, and of which of that it yields items."""
+        unyielded, drawn = [], []
+        for function in self.solution.functions_of(call):
+            loops = function.yielding_loops if not function.is_foreign else []
+            for parameter, argument in self.solution.callers[function].get(call, {}).items() if loops else ():
+                if argument is None:
+                    continue
+                if any(one.iterable is not None and parameter in one.iterable.computed_from() for one in loops):
+                    drawn.append(argument)
+                if parameter not in self._behind(function):
+                    unyielded.append(argument)
+        return unyielded, drawn
+
+    def _behind(self, function: Function) -> set[Value]:
+        """All that is behind what a function returns or yields, its own parameters among it."""
+        results = [function.result] if function.result is not None else []
+        return set(reached(results, lambda value: [source for source, _ in self._next(value, True)]))
 
     def _given_there(self, source: Value) -> list[Value]:
         """The parameters that an attribute was set to, ``self.loader = loader``, where nothing else is kept there."""
