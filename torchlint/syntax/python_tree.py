@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["children", "last_name", "walk"]
 
-_LEAVES = frozenset([ast.Constant, type(None), str, int, bool])
+_LEAVES = frozenset([ast.Constant, type(None), str, int, bool, float, complex, bytes, type(...)])
 """What holds no code."""
 
 
