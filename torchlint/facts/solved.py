@@ -45,6 +45,7 @@ class Solved(Repairs):
         others_pass_number: the largest number that other files pass to a function of this one for a parameter, or -1.
         others_pass: what other files pass to a function or a class of this one, call by call.
         path: the file, absolute; "" for one that stands alone.
+        used_below: whether a file that this one imports goes on with such an attribute of what it is given.
         others_let_go: whether another file of the run sets an attribute of the objects of this one to None.
         others_empty: whether another file of the run empties an attribute of the objects of this one, or sets it anew.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
@@ -77,6 +78,7 @@ class Solved(Repairs):
         self.others_pass_number = project.pass_number
         self.others_pass = project.passed
         self.path = project.path
+        self.used_below = project.used_below
         self.others_let_go = project.let_go
         self.others_empty = project.empty
         self.others_only_read = project.only_read

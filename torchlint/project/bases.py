@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from torchlint.project.excerpt import Outline
@@ -49,6 +49,7 @@ class Bases:
         self._tree_of = tree_of
         self._classes: dict[str, dict[str, _Class]] = {}
         self._known: dict[tuple[str, str], bool] = {}
+        self._files: dict[str, frozenset[str]] = {}
 
     def guard(self, path: str, name: str) -> bool:
         """Whether a base class calls a method ``name`` of a class of the file ``path`` with gradients off."""
@@ -64,6 +65,12 @@ class Bases:
             return []
         classes = self._classes_of(user).items()
         return [cls for cls, one in classes if any(self._class_at(user, above) == base for above in one.bases)]
+
+    def files_of(self, path: str) -> frozenset[str]:
+        """The other files in which a class stands from which one of the file ``path`` derives, all the way up."""
+        if path not in self._files:
+            self._files[path] = frozenset(place for place, _ in self._above(path, self._classes_of(path).values()))
+        return self._files[path]
 
     def learn(self, path: str, tree: ast.Module, *, may_guard: bool = True) -> None:
         """Go over the classes of a file whose tree somebody has; each file is gone over once.
@@ -81,7 +88,12 @@ class Bases:
 
     def _bases_of(self, path: str, method: str) -> Iterator[_Class]:
         """The bases, all the way up, of the classes in a file that define a method; those of other files."""
-        pending = [(path, cls) for cls in self._classes_of(path).values() if method in cls.methods]
+        defining = [cls for cls in self._classes_of(path).values() if method in cls.methods]
+        yield from (cls for _, cls in self._above(path, defining))
+
+    def _above(self, path: str, classes: Iterable[_Class]) -> Iterator[tuple[str, _Class]]:
+        """The bases of classes of a file, all the way up, that stand in other files, each with its file."""
+        pending = [(path, cls) for cls in classes]
         seen: set[int] = set()
         while pending:
             place, cls = pending.pop()
@@ -91,7 +103,7 @@ class Bases:
                     seen.add(id(found[1]))
                     pending.append(found)
                     if found[0] != path:
-                        yield found[1]
+                        yield found
 
     def _class_at(self, path: str, name: str) -> tuple[str, _Class] | None:
         """Where the class stands that a file writes as ``name``."""

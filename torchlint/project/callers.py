@@ -64,9 +64,10 @@ class Callers:
         """
         with self._files.asked():
             others = self._files.calling_others(path, name.removesuffix(OF_OBJECTS))
-            elsewhere = self._files.defining_others(path, name) if others else ()
+            elsewhere = self._files.defining_others(path, name) if others else set()
+            elsewhere -= self._files.bases_of(path) if elsewhere else set()  # what they define is overridden
             return any(
-                path in self._files.reached_by(other)
+                self._files.works_on(other, path)
                 and self._files.reached_by(other).isdisjoint(elsewhere)
                 and self._is_in_loop(other, name, without, is_open=is_open)
                 for other in others

@@ -78,6 +78,9 @@ class FileImports:
     def train_through(self, attribute: str) -> bool:
         return self.project.readers.train_through(self.path, attribute)
 
+    def used_below(self, attribute: str) -> bool:
+        return self.project.readers.used_below(self.path, attribute)
+
     def let_go(self, attribute: str) -> bool:
         return self.project.readers.let_go(self.path, attribute)
 

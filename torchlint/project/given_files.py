@@ -35,6 +35,7 @@ class GivenFiles:
         modules: finds what they import.
         text_of: reads one.
         tree_of: parses one, None where that cannot be done.
+        bases_of: the files in which the classes stand from which those of one derive.
         sights: keeps account of what is looked at.
     """
 
@@ -45,10 +46,12 @@ class GivenFiles:
         text_of: Callable[[str], str],
         tree_of: Callable[[str], ast.Module | None],
         sights: Sights,
+        *,
+        bases_of: Callable[[str], frozenset[str]],
     ) -> None:
         """Look at nothing yet."""
         self.given, self.modules = given, modules
-        self.text_of, self.tree_of, self.sights = text_of, tree_of, sights
+        self.text_of, self.tree_of, self.bases_of, self.sights = text_of, tree_of, bases_of, sights
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
@@ -87,6 +90,10 @@ class GivenFiles:
                 found |= latest
             self._reached[importer] = frozenset(found)
         return self._reached[importer]
+
+    def works_on(self, other: str, path: str) -> bool:
+        """Whether the code of a file runs on objects of another one: it reaches that, or has a base of its classes."""
+        return path in self.reached_by(other) or other in self.bases_of(path)
 
     def imports(self, importer: str, path: str) -> bool:
         """Whether a file imports another one, or a package that does."""

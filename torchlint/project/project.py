@@ -80,13 +80,15 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
-        self.files = GivenFiles(tuple(sorted(self._given)), self._modules, self._text, self.tree, self._sights)
+        given_files, self._bases = tuple(sorted(self._given)), Bases(self._modules, self.outline, self.tree)
+        self.files = GivenFiles(
+            given_files, self._modules, self._text, self.tree, self._sights, bases_of=self._bases.files_of
+        )
         self.guardings = Guardings(self.files, Tables(self._modules, self.outline, self.tree, self._sights))
         self.numbers = Numbers(self.files, self.outline, self._modules.locate)
         made_anew = MadeAnew(self._modules, self.tree, self.outline, self._given)
         self.callers = Callers(self.files, made_anew, self.numbers)
         self.readers = Readers(self.files)
-        self._bases = Bases(self._modules, self.outline, self.tree)
         self._passings = Passings(self)
         self._texts: dict[str, str] = {}
         self._trees = Trees()

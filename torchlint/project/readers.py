@@ -26,14 +26,14 @@ class Readers:
     def never_mention(self, path: str, name: str) -> bool:
         """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
         with self._files.asked():
-            is_reached = any(path in self._files.reached_by(other) for other in self._files.others(path))
+            is_reached = any(self._files.works_on(other, path) for other in self._files.others(path))
             return is_reached and not self.mention(path, name)
 
     def mention(self, path: str, name: str) -> bool:
         """Whether ``name`` stands in another file of the run that reaches ``path``."""
         with self._files.asked():
             mentioning = self._files.mentioning_others(path, name)
-            return any(path in self._files.reached_by(other) for other in mentioning)
+            return any(self._files.works_on(other, path) for other in mentioning)
 
     def mention_below(self, path: str, name: str) -> bool:
         """Whether ``name`` stands in another file that ``path`` imports, be it through others."""
@@ -58,13 +58,13 @@ class Readers:
         with self._files.asked():
             mentioning = self._files.mentioning_others(path, attribute)
             trainers = [one for one in mentioning if may_train(self._files.text_of(one))]
-            trees = (self._files.tree_of(one) for one in trainers if path in self._files.reached_by(one))
+            trees = (self._files.tree_of(one) for one in trainers if self._files.works_on(one, path))
             return any(tree is None or trains_on_attribute(tree, attribute) for tree in trees)
 
     def only_read(self, path: str, name: str) -> bool:
         """Whether a file that reaches ``path`` calls what has this name, and nobody goes on with more than numbers."""
         with self._files.asked():
-            if not any(path in self._files.reached_by(other) for other in self._files.calling_others(path, name)):
+            if not any(self._files.works_on(other, path) for other in self._files.calling_others(path, name)):
                 return False
             trees = map(self._files.tree_of, self._files.mentioning_others(path, name))
             return not any(tree is None or uses_result(tree, name) for tree in trees)
@@ -77,7 +77,7 @@ class Readers:
         with self._files.asked():
             others = self._files.others(path)
             trainers = (other for other in others if may_train(self._files.text_of(other)))
-            return any(path in self._files.reached_by(other) for other in trainers) and not any(
+            return any(self._files.works_on(other, path) for other in trainers) and not any(
                 self._may_use(other, path, attribute) for other in others
             )
 
@@ -85,7 +85,7 @@ class Readers:
         """Whether a file that reaches ``path`` trains."""
         with self._files.asked():
             trainers = (other for other in self._files.others(path) if may_train(self._files.text_of(other)))
-            return any(path in self._files.reached_by(other) for other in trainers)
+            return any(self._files.works_on(other, path) for other in trainers)
 
     def train_on(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.
@@ -97,17 +97,26 @@ class Readers:
             return any(
                 (not is_written or f".{attribute}" in self._files.text_of(other))
                 and may_train(self._files.text_of(other))
-                and path in self._files.reached_by(other)
+                and self._files.works_on(other, path)
                 and (not is_written or self._may_use(other, path, attribute))
                 for other in self._files.others(path)
             )
 
+    def used_below(self, path: str, attribute: str) -> bool:
+        """Whether a file that ``path`` imports, be it over others, goes on with such an attribute of what it is given.
+
+        Of its own objects only one that has a base of the classes of ``path``: they are objects of these as well.
+        """
+        below = sorted(self._files.reached_by(path) - {path})
+        bases = self._files.bases_of(path)
+        mentioning = [one for one in below if re.search(rf"\.{re.escape(attribute)}\b", self._files.text_of(one))]
+        trees = ((one, self._files.tree_of(one)) for one in mentioning)
+        return any(tree is None or uses_attribute(tree, attribute, of_own=one in bases) for one, tree in trees)
+
     def let_go(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` takes away what objects have as ``attribute``: it sets it to None."""
         with self._files.asked():
-            others = (
-                one for one in self._files.mentioning_others(path, attribute) if path in self._files.reached_by(one)
-            )
+            others = (one for one in self._files.mentioning_others(path, attribute) if self._files.works_on(one, path))
             trees = map(self._files.tree_of, others)
             return any(tree is None or lets_go(tree, attribute) for tree in trees)
 
@@ -117,12 +126,12 @@ class Readers:
             mentioning = self._files.mentioning_others(path, attribute)
             others = ((other, self._files.text_of(other)) for other in mentioning)
             emptying = (other for other, text in others if empties(attribute, text) or sets_anew(text, attribute))
-            return any(path in self._files.reached_by(other) for other in emptying)
+            return any(self._files.works_on(other, path) for other in emptying)
 
     def _may_use(self, other: str, path: str, attribute: str) -> bool:
         text = self._files.text_of(other)
         if re.search(rf"\b{re.escape(attribute)}\b", text) is None and (
-            _READING_BY_NAME.search(text) is None or path not in self._files.reached_by(other)
+            _READING_BY_NAME.search(text) is None or not self._files.works_on(other, path)
         ):
             return False
         tree = self._files.tree_of(other)

@@ -38,14 +38,15 @@ BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
 """Functions that read attributes whose names are computed."""
 
 
-def uses_attribute(tree: ast.Module, name: str) -> bool:
+def uses_attribute(tree: ast.Module, name: str, *, of_own: bool = True) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
     ``block.gate.mean().item()`` and ``float(block.gate)`` make a number of it, as does ``gate = block.gate.mean()``
     where all that is done with the variable is ``gate.detach()``; what a file assigns it does not read, what is read
-    under ``torch.no_grad()`` has no graph, and who only asks whether it is None goes on with nothing.
+    under ``torch.no_grad()`` has no graph, and who only asks whether it is None goes on with nothing. ``of_own``:
+    whether what a method reads of ``self`` counts.
     """
-    return _goes_on_with(tree, lambda node: _may_read(node, name))
+    return _goes_on_with(tree, lambda node: _may_read(node, name) and (of_own or not _is_of_own(node)))
 
 
 def uses_result(tree: ast.Module, name: str) -> bool:
@@ -98,6 +99,10 @@ def _may_read(node: ast.AST, name: str) -> bool:
     keys = node.args if last_name(node.func) == "attrgetter" else node.args[1:2]
     names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
     return not keys or len(names) < len(keys) or any(name in one.split(".") for one in names)
+
+
+def _is_of_own(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and last_name(node.value) == "self"
 
 
 def _is_guarded(node: ast.AST) -> bool:

@@ -222,7 +222,8 @@ class Leftovers:
 
     def _may_be_term(self, places: list[Place]) -> bool:
         """Whether code that is not seen, or stands in another file, makes a term of the loss of it."""
-        return any(map(self._unseen_terms.may_read, places))
+        kept = [place for place in places if isinstance(place.owner, Class)]
+        return any(self._unseen_terms.may_read(one) or self.facts.used_below(one.path) for one in kept)
 
     @cached_property
     def _unseen_terms(self) -> UnseenTerms:

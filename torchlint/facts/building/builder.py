@@ -41,7 +41,9 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
         _build_body(builder, function, node)
     for cls in _asking_for_their_parameters(builder.graph):
         cls.has_parameters = True
-    for cls in _asking_their_subclasses(builder.graph):
+    for cls in builder.graph.classes:
+        builder.linker.inherited_by(cls)
+    for cls in dict.fromkeys([*_asking_their_subclasses(builder.graph), *_having_less_than_they_use(builder.graph)]):
         builder.linker.derived_from(cls)
     return builder.graph
 
@@ -57,6 +59,14 @@ def _asking_their_subclasses(graph: ValueGraph) -> list[Class]:
     called = (v.callee for v in graph.of(Op.CALL) if v.callee.op is Op.ATTRIBUTE)
     asked = {(one.function.owner, one.name) for one in called}
     return [cls for cls, names in left.items() if any((cls, name) in asked for name in names)]
+
+
+def _having_less_than_they_use(graph: ValueGraph) -> list[Class]:
+    """The classes that use attributes of their objects which neither they nor any class of the file gives these."""
+    given = {store.attribute for store in graph.stores if store.attribute}
+    used = ((v.function.owner, v.name) for v in graph.of(Op.ATTRIBUTE) if v.inputs[0] in v.function.parameters[:1])
+    less = (owner for owner, name in used if owner is not None and name not in given and owner.method(name) is None)
+    return list(dict.fromkeys(less))
 
 
 def _asking_for_their_parameters(graph: ValueGraph) -> list[Class]:

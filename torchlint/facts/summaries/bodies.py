@@ -14,7 +14,13 @@ from torchlint.facts.summaries.effect_kinds import EffectSummary
 from torchlint.facts.summaries.following import followed
 from torchlint.facts.summaries.parts import Part, PartKind
 from torchlint.facts.summaries.skeletons import function_syntax
-from torchlint.facts.summaries.summary import CallSummary, FunctionSummary, KeepSummary, ParameterSummary
+from torchlint.facts.summaries.summary import (
+    CallSummary,
+    FunctionSummary,
+    KeepSummary,
+    LoopSummary,
+    ParameterSummary,
+)
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.graph import Class, Function, Loop, Mode, Op, Value
 
@@ -29,8 +35,12 @@ class Bodies:
         """Ask ``linker`` for values, and for the definitions that summaries name."""
         self._linker, self._foreign = linker, linker.foreign
 
-    def fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
-        """Give a function all that its summary says."""
+    def fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> list[Loop]:
+        """Give a function all that its summary says.
+
+        Returns:
+            its loops, by their numbers.
+        """
         known_before = len(self._foreign.backwards)
         function.syntax = function_syntax(summary)
         self._foreign.nodes.add(function.syntax)
@@ -42,7 +52,8 @@ class Bodies:
         function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
-        calls = [self._call(call, function, unit) for call in summary.calls]
+        loops = self._loops(summary.loops, function, unit)
+        calls = [self._call(call, function, unit, loops) for call in summary.calls]
         function.result = self._linker.make(Op.PHI, (), function, name="<result>")
         known = tuple(
             part
@@ -76,6 +87,7 @@ class Bodies:
             self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
         for backward in self._foreign.backwards[known_before:]:
             backward.is_of_callers = backward.function is function and not trains
+        return loops
 
     def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Say what a function does, and what is true of what it returns."""
@@ -187,9 +199,9 @@ class Bodies:
             self._linker.add_backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
         return value
 
-    def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
+    def _call(self, summary: CallSummary, function: Function, unit: Unit, loops: Sequence[Loop]) -> Value:
         """The skeleton of a call: what is called, where, and what becomes of it."""
-        loop = self._step(function, unit) if summary.in_step else None
+        loop = loops[summary.loop] if summary.loop >= 0 else None
         if summary.base >= 0:
             callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
         elif summary.function:
@@ -206,6 +218,8 @@ class Bodies:
             self._foreign.given_more.add(call)
         if summary.leaves:
             self._foreign.leaving.add(call)
+        if summary.is_skipped:
+            self._foreign.skipped.add(call)
         if summary.is_trained_on:
             self._linker.add_backward(call, function, loop, proves=summary.is_live)
         return call
@@ -217,12 +231,16 @@ class Bodies:
             value = self._linker.make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
         return value
 
-    def _step(self, function: Function, unit: Unit) -> Loop:
-        """A loop over batches."""
-        loader = self._linker.value_of((Part(PartKind.TOOL, "loader"),), unit, function)
-        syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
-        self._foreign.nodes.add(syntax)
-        return Loop(syntax, function, None, loader)
+    def _loops(self, told: Sequence[LoopSummary], function: Function, unit: Unit) -> list[Loop]:
+        """The loops of a function, over batches where they are known for those of steps; parents come first."""
+        made: list[Loop] = []
+        for one in told:
+            items = Part(PartKind.TOOL, "loader") if one.is_step else Part(PartKind.UNKNOWN)
+            syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
+            self._foreign.nodes.add(syntax)
+            parent = made[one.parent] if one.parent >= 0 else None
+            made.append(Loop(syntax, function, parent, self._linker.value_of((items,), unit, function)))
+        return made
 
 
 def _comes_of_calls(part: Part) -> bool:

@@ -145,6 +145,9 @@ class Imports(Protocol):
     def train_through(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one may run a backward over what such an attribute has."""
 
+    def used_below(self, attribute: str) -> bool:
+        """Whether a file that this one imports goes on with what objects that it is given have as such an attribute."""
+
     def let_go(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one takes away what objects have as such an attribute."""
 
@@ -244,6 +247,10 @@ class NoImports:
         return False
 
     def train_through(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def used_below(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -121,6 +121,13 @@ class Linker:
             if known:
                 yield parameter, known
 
+    def inherited_by(self, cls: Class) -> None:
+        """Make those methods part of the graph that a class has of a base in another file, and that call its own."""
+        for above in cls.lineage()[1:]:
+            if isinstance(above.methods, Methods):
+                for name in above.methods.calling(cls.methods.keys()):
+                    cls.method(name)
+
     def derived_from(self, cls: Class) -> None:
         """Make the classes of other files that derive from one of this file part of the graph."""
         for found in self.imports.subclasses(cls.name):
@@ -238,7 +245,7 @@ class Linker:
         taken = (name for method in summary.methods for position, name in method.releases if position == 0)
         self.foreign.let_go[cls] = frozenset(taken)
         for method in summary.methods:
-            self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
+            self.foreign.endings += [(Place(root, attribute), method.name) for attribute, _ in method.resets]
 
     def _kept(self, shape: Shape, cls: Class, unit: Unit) -> list[Value]:
         """What an attribute holds: what its object was made with is whatever this file passes there."""
@@ -264,9 +271,9 @@ class Linker:
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self.new_function(summary.name, cls, unit)
-        Bodies(self).fill(made, summary, unit)
-        root, foreign = cls.root(), self.foreign
-        foreign.resets += [(Place(root, attribute), made) for attribute in summary.resets]
+        loops, root, foreign = Bodies(self).fill(made, summary, unit), cls.root(), self.foreign
+        for attribute, number in summary.resets:
+            foreign.resets.append((Place(root, attribute), made, loops[number] if number >= 0 else None))
         foreign.leaves += [(Place(root, attribute), made) for attribute in summary.leaves]
         foreign.continues += [(Place(root, attribute), made) for attribute in summary.continues]
         return made
@@ -303,7 +310,7 @@ class Linker:
         """Say that a function at the top level of the unit's file takes things out of a global."""
         linked = self.linked(f":{name}", unit.found.imports, unit.hops)
         if linked is not None and isinstance(linked[0], Function):
-            self.foreign.resets.append((container, linked[0]))
+            self.foreign.resets.append((container, linked[0], None))
 
     def new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
         """A function of another file of which nothing is known yet but its name."""

@@ -32,6 +32,7 @@ from torchlint.facts.summaries.given_parts import parameters_with_captured
 from torchlint.facts.summaries.giving_several import given_several
 from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps
+from torchlint.facts.summaries.loops import NO_LOOP, Loops
 from torchlint.facts.summaries.own_states import OwnStates
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
@@ -103,6 +104,7 @@ class _Summariser:
         self._circles, self._holders = Circles(facts), Holders(facts)
         self._letting_go, self._handed_over = LettingGo(facts, self._holders), HandedOver(facts, self._holders)
         self._holding = HoldingAttributes(facts, self._holders)
+        self._loops = Loops(facts)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
 
@@ -177,6 +179,7 @@ class _Summariser:
                 *self._tabled(function),
                 *self._tapping(function),
             ),
+            loops=self._loops.of(function),
             resets=tuple(sorted({*self._resets(function), *self._resets_through(function)})),
             leaves=self._own_states.left_by(function),
             continues=self._own_states.continued_by(function),
@@ -318,7 +321,6 @@ class _Summariser:
             called = self._called(call) if base < 0 else ""
             is_told = base >= 0 or called or self.facts.steps.calls_module(call)
             if is_told and not self.facts.inferences.on_a_dummy(call):
-                around = call.loop.around() if call.loop is not None else []
                 found[call] = CallSummary(
                     function=called,
                     base=base,
@@ -327,7 +329,8 @@ class _Summariser:
                     mode=call.mode.value,
                     gives_more=not all(map(self._is_parameter_or_number, call.arguments)),
                     evaluating=call.evaluating,
-                    in_step=any(map(self.facts.steps.is_step, around)),
+                    loop=self._loops.number(call.loop),
+                    is_skipped=self.facts.skipping.is_skipped(call, call.loop or function),
                     is_trained_on=call in self.flows.trained,
                     is_live=any(map(is_live, self.solution.final(call))),
                     leaves=call in self.flows.leaving or call in self.facts.taps.leaving,
@@ -371,21 +374,21 @@ class _Summariser:
         inside = run_by(self.facts, self.facts.steps.calls_in(function))
         return any(self.facts.steps.runs_module(c) for f in (function, *inside) for c in self.facts.steps.calls_in(f))
 
-    def _resets(self, function: Function) -> Iterator[str]:
-        """The attributes that a method sets anew."""
+    def _resets(self, function: Function) -> Iterator[tuple[str, int]]:
+        """The attributes that a method sets anew, each with the number of the loop in which it does."""
         root = function.owner.root() if function.owner is not None else None
         for place, _ in self.solution.stored_with(root) if root is not None else ():
-            if function in self.facts.lifetimes.resetters([place]):
-                yield place.path
+            for loop in self.facts.lifetimes.reset_in(place, function):
+                yield place.path, self._loops.number(loop)
 
-    def _resets_through(self, function: Function) -> Iterator[str]:
+    def _resets_through(self, function: Function) -> Iterator[tuple[str, int]]:
         """The attributes whose objects a method resets: ``for meter in self.meters.values(): meter.reset()``."""
         for call in self.facts.steps.calls_in(function) if function.owner is not None else ():
             methods = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
             if any(one.owner is not function.owner and any(True for _ in self._resets(one)) for one in methods):
                 found = self._keeps.holder_of(call.callee.inputs[0], function)
                 if found is not None and found[0] == 0 and found[1]:
-                    yield found[1]
+                    yield found[1], NO_LOOP
 
 
 def _may_be_own(function: Function, base: int, path: tuple[str, ...]) -> bool:

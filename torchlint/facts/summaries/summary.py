@@ -45,6 +45,19 @@ class ParameterSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopSummary:
+    """A loop whose turns may be steps.
+
+    Attributes:
+        parent: the number of the loop around it, -1 without one.
+        is_step: its turns are steps; else they are where what is called in them makes them so.
+    """
+
+    parent: int
+    is_step: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallSummary:
     """A call that matters to callers: of a module, of a function of the same file, or of what a parameter is or holds.
 
@@ -56,7 +69,8 @@ class CallSummary:
         gives_more: it is given other things as well.
         mode: the grad mode there, by its value.
         evaluating: ``.eval()`` was called before it.
-        in_step: it stands in a loop over steps.
+        loop: the number of the innermost loop around it, see :attr:`FunctionSummary.loops`; -1 without one.
+        is_skipped: it need not run in each turn of that loop or, without one, each time that the function does.
         is_trained_on: its result flows into a backward, or may do so.
         is_live: that is known to have a graph there.
         leaves: its graph, if it has one, leaves the function.
@@ -69,7 +83,8 @@ class CallSummary:
     mode: str
     gives_more: bool = False
     evaluating: bool = False
-    in_step: bool = False
+    loop: int = -1
+    is_skipped: bool = False
     is_trained_on: bool = False
     is_live: bool = False
     leaves: bool = False
@@ -223,7 +238,8 @@ class FunctionSummary:
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
-        resets: attributes of ``self`` that it sets anew.
+        loops: those whose turns may be steps, by their numbers from 0.
+        resets: attributes of ``self`` that it sets anew, each with the number of the loop in which it does, or -1.
         leaves: attributes of ``self`` that it sets to what has a graph.
         continues: attributes of ``self`` of which it reads what has a graph, before it sets them.
         chains: for each parameter, from 0, that comes back through a module with its graph, which item of the result
@@ -271,7 +287,8 @@ class FunctionSummary:
     calls: tuple[CallSummary, ...] = ()
     keeps: tuple[KeepSummary, ...] = ()
     effects: tuple[EffectSummary, ...] = ()
-    resets: tuple[str, ...] = ()
+    loops: tuple[LoopSummary, ...] = ()
+    resets: tuple[tuple[str, int], ...] = ()
     leaves: tuple[str, ...] = ()
     continues: tuple[str, ...] = ()
     chains: tuple[tuple[int | str | None, int], ...] = ()

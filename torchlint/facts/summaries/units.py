@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,6 +33,14 @@ class Methods(dict[str, Function]):
         super().__init__()
         self._known = {method.name: method for method in summary.methods}
         self._make = make
+
+    def calling(self, names: Set[str]) -> list[str]:
+        """Those that call a method of one of these names on their own object."""
+        return [
+            name
+            for name, method in self._known.items()
+            if any(call.base == 0 and len(call.path) == 1 and call.path[0] in names for call in method.calls)
+        ]
 
     def __contains__(self, name: object) -> bool:
         return name in self._known

@@ -67,8 +67,8 @@ class Lifetimes:
     def _cleared(self) -> dict[Place | Value, list[_Position]]:
         """Where each holder is cleared."""
         table = self._reset_by(reset for reset in self.solution.graph.resets if not reset.is_thrown_away)
-        for place, function in self.solution.graph.foreign.resets:
-            table[place].append(_Position(function, None))
+        for place, function, loop in self.solution.graph.foreign.resets:
+            table[place].append(_Position(function, loop))
         return table
 
     @cached_property
@@ -158,7 +158,7 @@ class Lifetimes:
 
     def _is_emptied_unseen(self, home: Place | Value) -> bool:
         """Whether functions of another file empty a global of theirs, and this file is not seen to call any."""
-        emptying = [function for one, function in self.solution.graph.foreign.resets if one is home]
+        emptying = [function for one, function, _ in self.solution.graph.foreign.resets if one is home]
         calls = (call for function in emptying for call in self.solution.callers.get(function, ()))
         is_global = isinstance(home, Value) and bool(emptying)
         return is_global and all(call.function.is_foreign for call in calls)
@@ -224,6 +224,10 @@ class Lifetimes:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
         return {position.function for home in homes for position in self._resets(home)}
 
+    def reset_in(self, home: Place | Value, function: Function) -> list[Loop | None]:
+        """The innermost loops of a function in which it sets a holder anew, None for where it does so in no loop."""
+        return [position.loop for position in self._resets(home) if position.function is function]
+
     def is_reset(self, homes: list[Place | Value]) -> bool:
         """Whether anything in the file sets one of these anew, or takes something out of it."""
         return any(True for home in homes for _ in self._resets(home))
@@ -234,7 +238,7 @@ class Lifetimes:
         ``neuron.reset()`` between two samples: how often that runs is up to whoever drives the object.
         """
         foreign = self.solution.graph.foreign
-        known = {(place, method.name) for place, method in foreign.resets}
+        known = {(place, method.name) for place, method, _ in foreign.resets}
         if any(place in homes and name != "__init__" and (place, name) not in known for place, name in foreign.endings):
             return True
         ending = {position.function for home in homes for position in self._cuts(home)}

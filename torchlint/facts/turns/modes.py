@@ -53,9 +53,13 @@ class Modes:
         return found or frozenset([Mode.ON])
 
     def _from_elsewhere(self, function: Function) -> Guarding:
-        """How other files call a function; nobody finds one without a name but in what the file's body makes."""
+        """How other files call a function; nobody finds one without a name but in what the file's body makes.
+
+        A method of a base in another file they call on objects of this one.
+        """
         is_hidden = function.name == "<lambda>" and function.parent is not self.solution.graph.module
-        return Guarding.UNSEEN if function.is_foreign or is_hidden else self._guarding(function.name)
+        is_elsewhere = function.is_foreign and function.owner is None
+        return Guarding.UNSEEN if is_elsewhere or is_hidden else self._guarding(function.name)
 
     @cached_property
     def _called_by_name(self) -> Mapping[str, list[Value]]:

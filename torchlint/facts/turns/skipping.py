@@ -66,6 +66,8 @@ class Skipping:
             by_absence: whether a branch counts that is for those items of a loop which have no result yet.
             by_item: whether a branch counts that is for some of the items of a loop, whatever was done in its turns.
         """
+        if at.function.is_foreign:
+            return at in self.facts.graph.foreign.skipped
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)
         while node is not None and node is not boundary:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.imports import Found
     from torchlint.facts.summaries.summary import HoldSummary, KeepSummary, ViewSummary
     from torchlint.facts.values.domain import Abstract
-    from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
+    from torchlint.facts.values.graph import Backward, Class, Function, Loop, Place, Value
     from torchlint.guarding import Guarding
 
 
@@ -25,7 +25,7 @@ class Foreign:
     Attributes:
         values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
-        resets: places that a function sets anew, and globals that it empties.
+        resets: places that a function sets anew, and globals that it empties, each with the loop in which it does.
         leaves: places that a method sets to what has a graph.
         continues: places of which a method reads what has a graph, before it sets them.
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
@@ -61,6 +61,7 @@ class Foreign:
         evaluated: networks that are made there and put into evaluation mode.
         given_more: calls that are given more than parameters of the function that they stand in.
         leaving: calls whose graph leaves the function that they stand in.
+        skipped: calls that need not run in each turn of their loop, or with each call of their function.
         handing_over: calls of methods of objects in lists, with what the function that they stand in is given.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
@@ -76,7 +77,7 @@ class Foreign:
     classes: list[Class] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
-    resets: list[tuple[Place | Value, Function]] = field(default_factory=list)
+    resets: list[tuple[Place | Value, Function, Loop | None]] = field(default_factory=list)
     leaves: list[tuple[Place, Function]] = field(default_factory=list)
     continues: list[tuple[Place, Function]] = field(default_factory=list)
     endings: list[tuple[Place, str]] = field(default_factory=list)
@@ -110,6 +111,7 @@ class Foreign:
     evaluated: set[Value] = field(default_factory=set)
     given_more: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)
+    skipped: set[Value] = field(default_factory=set)
     handing_over: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)
