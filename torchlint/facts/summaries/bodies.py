@@ -110,6 +110,8 @@ class Bodies:
             self._foreign.chains[function] = summary.chains
         if summary.trains_long:
             self._foreign.trainings.add(function)
+        if summary.repeats_steps:
+            self._foreign.holding.add(function)
         if summary.lists:
             self._foreign.lists.add(function)
         if summary.goes_over_disk:

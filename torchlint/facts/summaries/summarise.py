@@ -186,6 +186,7 @@ class _Summariser:
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains or may_run_unseen(self.solution, function),
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
+            repeats_steps=self.facts.repetitions.holds(function),
             lists=self._sizes.gives_many(function),
             goes_over_disk=any(map(partial(goes_over_disk, self.solution, self.facts.steps), function.yielding_loops)),
             yielded_outputs=tuple(self._gathering.yielded_outputs(function)),

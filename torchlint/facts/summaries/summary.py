@@ -246,6 +246,7 @@ class FunctionSummary:
             it is (None: any), before its position.
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
+        repeats_steps: a whole loop of steps runs in it, however long.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many; a generator gives
             them one by one.
         goes_over_disk: it is a generator of what lies in files, or in the rows of one.
@@ -294,6 +295,7 @@ class FunctionSummary:
     chains: tuple[tuple[int | str | None, int], ...] = ()
     trains: bool = False
     trains_long: bool = False
+    repeats_steps: bool = False
     lists: bool = False
     goes_over_disk: bool = False
     yielded_outputs: tuple[int, ...] = ()

@@ -185,7 +185,7 @@ class Repetitions:
         Nor does a network that goes through a sequence, or what computes a loss: they belong to one step, whatever
         they repeat.
         """
-        if function in self.solution.graph.foreign.trainings:
+        if function in self.solution.graph.foreign.holding:
             return True
         if function not in self._holds:
             self._holds[function] = False

@@ -39,6 +39,7 @@ class Foreign:
         chains: which parameters of a function come back through a module, and as which item; see
             :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
         trainings: functions in which a long training runs.
+        holding: functions in which a whole loop of steps runs.
         running: functions that run a network, by themselves or by others.
         lists: functions that give a list or a dict of very many objects.
         disk_passes: generators of what lies in files, or in the rows of one.
@@ -64,6 +65,7 @@ class Foreign:
         skipped: calls that need not run in each turn of their loop, or with each call of their function.
         handing_over: calls of methods of objects in lists, with what the function that they stand in is given.
         hands_on: parameters that are handed on to code that is not seen.
+        globals_made: what was called, where they are defined, to make globals that are imported, by their full names.
         files: the name of the file in which a function stands.
         constants: values that are constants there, each with the constant, and with what says whether nobody else gives
             what has them something else.
@@ -90,6 +92,7 @@ class Foreign:
     found: dict[Function, Found] = field(default_factory=dict)
     chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
+    holding: set[Function] = field(default_factory=set)
     running: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     disk_passes: set[Function] = field(default_factory=set)
@@ -114,6 +117,7 @@ class Foreign:
     skipped: set[Value] = field(default_factory=set)
     handing_over: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
+    globals_made: dict[str, list[str]] = field(default_factory=dict)
     files: dict[Function, str] = field(default_factory=dict)
     constants: dict[Value, tuple[object, Callable[[], bool]]] = field(default_factory=dict)
     called_elsewhere: dict[Function, Callable[[], Guarding]] = field(default_factory=dict)
