@@ -72,7 +72,11 @@ class Linker:
             the class or function that was made of its summary, or the shape of a global.
         """
         linked = self._linked_here(name)
-        return None if linked is None else linked[0]
+        if linked is None:
+            return None
+        if isinstance(linked[0], tuple) and (made := [part.name for part in linked[0] if part.kind is PartKind.MADE]):
+            self.foreign.globals_made[self.imports.absolute(name)] = made
+        return linked[0]
 
     def given(self, name: str, value: Value) -> None:
         """Say that ``value`` of the file is the global ``name`` of another."""

@@ -62,14 +62,21 @@ def _takes_start_handler(facts: Facts, call: Value) -> bool:
 
 
 def rows_of_method(facts: Facts, method: Value, holds: Holds) -> list[Row]:
-    """The rows that say it of a method of an object that the file makes of an imported class."""
+    """The rows that say it of a method of an object that the file, or one that it has it of, makes of a class."""
+    name = method.name.rpartition(".")[2]
+    return [row for cls in _classes_of(facts, method) for row in promises(cls, holds) if name in row.methods]
+
+
+def _classes_of(facts: Facts, method: Value) -> list[str]:
+    """What was called to make the object of a method: in this file, or in the one that it is imported from."""
+    if method.op is Op.EXTERNAL:
+        return facts.graph.foreign.globals_made.get(method.name.rpartition(".")[0], [])
     if method.op is not Op.ATTRIBUTE:
         return []
     made = [method.inputs[0]]
     if made[0].place is not None:
         made = facts.solution.stored.get(made[0].place, [])
-    classes = (value.callee.name for value in made if value.op is Op.CALL)
-    return [row for name in classes for row in promises(name, holds) if method.name in row.methods]
+    return [value.callee.name for value in made if value.op is Op.CALL]
 
 
 def _stands_before_yield(call: Value) -> bool:
