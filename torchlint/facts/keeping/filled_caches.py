@@ -12,6 +12,7 @@ from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.novelty import behind_content
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -71,10 +72,18 @@ class FilledCaches:
                 table[store.function].append(store)
         return table
 
+    @cached_property
+    def _begun(self) -> frozenset[tuple[Function, str]]:
+        """The methods, but for initializers, that assign something new to an attribute, with its name."""
+        assigned = (store for store in self.facts.graph.stores if store.kind is Kind.ASSIGN and store.attribute)
+        return frozenset((one.function, one.attribute) for one in assigned if one.function.name != "__init__")
+
     def _put_through(self, function: Function) -> Iterator[EffectSummary]:
         for call in self.facts.steps.calls_in(function):
             for callee in self.facts.solution.functions_of(call):
                 for done in self.by(callee):
+                    if (function, done.name) in self._begun:
+                        continue  # it makes room for what it is asked for
                     if done.kind is EffectKind.CACHES_OF_GIVEN:
                         yield from self._put_through_given(call, callee, done)
                         continue
@@ -109,7 +118,7 @@ def _name_of(holder: Value, function: Function) -> str:
 
 
 def _given_in(value: Value, function: Function) -> tuple[int, ...]:
-    """The parameters of a function, by position and without its own object, of which a value is made."""
-    sources = set(value.computed_from())
+    """The parameters of a function, by position and without its own object, whose content goes into a value."""
+    sources = set(behind_content(value))
     start = 1 if function.owner is not None else 0
     return tuple(i for i, parameter in enumerate(function.parameters) if i >= start and parameter in sources)

@@ -12,6 +12,7 @@ from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless, sorted_values
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameters import star_of
+from torchlint.facts.values.novelty import behind_content
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class GivenParts:
                 yield (given.index(value.inputs[0]), item_named(value.keys[0])), value not in held_in(kept)
 
     def parameters_behind(self, value: Value, function: Function) -> tuple[int, ...]:
-        """The positions of the parameters that a value is computed from; the object of a method is none of them."""
-        behind = set(value.computed_from())
+        """The positions of the parameters whose content goes into a value; the object of a method is none of them."""
+        behind = set(behind_content(value))
         own = function.parameters[:1] if function.owner is not None else []
         parameters = enumerate(parameters_with_captured(function))
         return tuple(position for position, one in parameters if one in behind and one not in own)

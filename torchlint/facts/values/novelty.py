@@ -371,3 +371,17 @@ def _is_measure(receiver: Value) -> bool:
             return False
         receiver = receiver.callee.inputs[0]
     return False
+
+
+def behind_content(value: Value) -> Iterator[Value]:
+    """What a value is computed from, but for that of which it only tells a shape, a type, or a length."""
+    return reached([value], _with_content)
+
+
+def _with_content(value: Value) -> tuple[Value, ...]:
+    tells_kind = value.op is Op.ATTRIBUTE and value.name in _SIZES
+    if value.op is Op.CALL:
+        is_method = value.callee.op is Op.ATTRIBUTE and value.callee.name in _SIZES
+        tells_kind = is_method or value.callee.name in _WITHOUT_CONTENT
+    is_one_of_few = value.op is Op.COMPARISON or (value.op is Op.OPERATION and value.name in _FEW_VALUED)
+    return () if tells_kind or is_one_of_few else value.inputs
