@@ -82,7 +82,9 @@ class Keeps:
         kept = store.added if store.added is not None else store.value
         parameters = parameters_with_captured(store.function)
         given = self._given.whole(kept, store.function)
-        before = self._added_to(store)
+        before = self._added_to(store) if not _joins_lists(store.value) else []
+        if store.value.op is Op.SUBSCRIPT and store.value.inputs[0] in before:
+            return  # `self.kept = self.kept[-9:]`: some of what is there
         averages = bool(before)
         if averages and not given and kept.op is Op.OPERATION:  # what `state.total` was before is not known
             given = {key: True for operand in kept.inputs for key in self._given.whole(operand, store.function)}
@@ -334,6 +336,11 @@ class Keeps:
     def _buffers(self) -> frozenset[Place]:
         buffers = self.facts.graph.buffers
         return frozenset(place for holder, name in buffers for place in self.solution.places(holder, name))
+
+
+def _joins_lists(value: Value) -> bool:
+    """``self.kept[-9:] + [model]``: whether what is kept is a list to which another one is added."""
+    return value.op is Op.OPERATION and any(operand.op is Op.CONTAINER for operand in value.inputs)
 
 
 def _is_named_by(store: Store, star: str) -> bool:
