@@ -249,7 +249,7 @@ class CarriedStates:
             return None  # nothing that such an input goes into has a graph
         if self._is_handed_back(made, old):
             return None
-        backwards = (b for b in self.solution.graph.backwards if not ends_in_its_step(self.facts, b, old))
+        backwards = (b for b in self.solution.graph.all_backwards() if not ends_in_its_step(self.facts, b, old))
         over = [b for b in backwards if old in self.flows.ancestry.of(b.root) and not self._is_beside(b, new, old)]
         # A second backward through the first step's part raises unless the first has retained it: a program that runs
         # cuts the chain where that is not seen.

@@ -67,7 +67,7 @@ class Bodies:
                 function.result.feed(self._returned(part, calls, unit, function))
             elif part.kind is PartKind.OWN:
                 path = part.name.split(".") if part.name else ()
-                function.result.feed(self._attribute(0, path, function, Mode.INHERITED))
+                function.result.feed(self._attribute(function.parameters[0], path, Mode.INHERITED))
             elif part.kind is PartKind.RECORD:
                 function.result.feed(self._record(part, unit, function))
         self._tell(function, summary, unit)
@@ -199,13 +199,16 @@ class Bodies:
             self._foreign.parts[value] = frozenset(summary.parts)
         if summary.is_trained_on or summary.reaches_backward:
             self._linker.add_backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
+        for path in summary.trained_parts:
+            part = self._attribute(value, path.split("."), Mode.INHERITED)
+            self._linker.add_backward(part, function, None, proves=False)
         return value
 
     def _call(self, summary: CallSummary, function: Function, unit: Unit, loops: Sequence[Loop]) -> Value:
         """The skeleton of a call: what is called, where, and what becomes of it."""
         loop = loops[summary.loop] if summary.loop >= 0 else None
         if summary.base >= 0:
-            callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
+            callee = self._attribute(function.parameters[summary.base], summary.path, Mode(summary.mode))
         elif summary.function:
             callee = self._linker.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
         else:
@@ -226,11 +229,11 @@ class Bodies:
             self._linker.add_backward(call, function, loop, proves=summary.is_live)
         return call
 
-    def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:
+    def _attribute(self, parameter: Value, path: Sequence[str], mode: Mode) -> Value:
         """What a parameter is, or an attribute of it, or of one of its attributes."""
-        value = function.parameters[base]
+        value = parameter
         for attribute in path:
-            value = self._linker.make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
+            value = self._linker.make(Op.ATTRIBUTE, (value,), parameter.function, name=attribute, mode=mode)
         return value
 
     def _loops(self, told: Sequence[LoopSummary], function: Function, unit: Unit) -> list[Loop]:

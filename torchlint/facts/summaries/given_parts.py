@@ -11,8 +11,8 @@ from torchlint.facts.summaries.summary import CALLED, item_named, method_in, res
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless, sorted_values
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.novelty import behind_content
+from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:

@@ -126,16 +126,20 @@ class Linker:
                 yield parameter, known
 
     def inherited_by(self, cls: Class) -> None:
-        """Make those methods part of the graph that a class has of a base in another file, and that call its own."""
+        """Make the methods part of the graph that a class has of a base in another file, and that work with its own."""
         for above in cls.lineage()[1:]:
             if isinstance(above.methods, Methods):
-                for name in above.methods.calling(cls.methods.keys()):
+                for name in above.methods.working_with(cls.methods.keys()):
                     cls.method(name)
 
     def derived_from(self, cls: Class) -> None:
         """Make the classes of other files that derive from one of this file part of the graph."""
         for found in self.imports.subclasses(cls.name):
-            self._class_at_top(self._unit(found, 1)).lineage()
+            below = self._class_at_top(self._unit(found, 1))
+            below.lineage()
+            if isinstance(below.methods, Methods):
+                for name in below.methods.working_with(frozenset()):
+                    below.method(name)
 
     def _caller(self, passing: Passing) -> Unit:
         return self._unit(Found(passing.path, "", Kind.OTHER, (), passing.imports, lambda: None), 0)

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 FREEZING_CALLS = 3
 """So many functions deep it is looked for who freezes a module."""
 
+FURTHEST_PART = 3
+"""So many attributes away what flows into a backward is told."""
+
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
 
@@ -281,6 +284,7 @@ class _Summariser:
             is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
             escapes=parameter in self._handed_on,
             is_frozen=self._freezes(parameter, FREEZING_CALLS),
+            trained_parts=tuple(dict.fromkeys(self._trained_parts(parameter))),
             parts=self._parts_used(parameter),
         )
 
@@ -291,6 +295,14 @@ class _Summariser:
             return None
         used = (self.flows.trained, self.flows.leaving, self._handed_on)
         return tuple(dict.fromkeys(one.name for one in parameter.users if any(one in values for values in used)))
+
+    def _trained_parts(self, value: Value, hops: int = FURTHEST_PART) -> Iterator[str]:
+        """``rollout.values`` of ``self``: the attributes of a value that are used, and flow into a backward."""
+        for part in filter(asks_for_part, value.users if hops else ()):
+            if part in self.flows.trained:
+                inner = list(self._trained_parts(part, hops - 1))
+                yield from (f"{part.name}.{one}" for one in inner)
+                yield from [] if all(map(asks_for_part, part.users)) else [part.name]
 
     @cached_property
     def _handed_on(self) -> frozenset[Value]:

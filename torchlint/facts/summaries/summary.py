@@ -28,6 +28,7 @@ class ParameterSummary:
         is_retained: each such backward retains the graph, as for a gradient that is itself differentiated.
         escapes: the function hands it on to code that is not seen.
         is_frozen: the function tells the parameters of this module not to require grad.
+        trained_parts: those of its attributes, dotted for one of another, that flow into a backward of the function.
         parts: where it is asked for attributes alone, those that are trained on or leave the function; else None.
     """
 
@@ -41,6 +42,7 @@ class ParameterSummary:
     is_retained: bool = False
     escapes: bool = False
     is_frozen: bool = False
+    trained_parts: tuple[str, ...] = ()
     parts: tuple[str, ...] | None = None
 
 

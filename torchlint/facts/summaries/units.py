@@ -34,13 +34,9 @@ class Methods(dict[str, Function]):
         self._known = {method.name: method for method in summary.methods}
         self._make = make
 
-    def calling(self, names: Set[str]) -> list[str]:
-        """Those that call a method of one of these names on their own object."""
-        return [
-            name
-            for name, method in self._known.items()
-            if any(call.base == 0 and len(call.path) == 1 and call.path[0] in names for call in method.calls)
-        ]
+    def working_with(self, names: Set[str]) -> list[str]:
+        """Those that call a method of one of these names on their own object, or train on what that has."""
+        return [name for name, method in self._known.items() if _calls(method, names) or _trains_on_own(method)]
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
@@ -48,3 +44,11 @@ class Methods(dict[str, Function]):
     def __missing__(self, name: str) -> Function:
         self[name] = self._make(self._known[name])
         return self[name]
+
+
+def _calls(method: FunctionSummary, names: Set[str]) -> bool:
+    return any(call.base == 0 and len(call.path) == 1 and call.path[0] in names for call in method.calls)
+
+
+def _trains_on_own(method: FunctionSummary) -> bool:
+    return bool(method.parameters) and bool(method.parameters[0].trained_parts)
