@@ -7,6 +7,7 @@ from types import UnionType
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 
 
@@ -29,7 +30,10 @@ class RunForwards:
         for part in self.flows.live_parts(call):
             found = self.flows.live(part)
             origin = found.origin if found is not None else None
-            if origin is not None and (self.steps.calls_module(origin) or self._is_made_of_a_forward(origin, part)):
+            if origin is None:
+                continue
+            is_forward_elsewhere = origin.function.is_foreign and is_forward(origin.function)
+            if is_forward_elsewhere or self.steps.calls_module(origin) or self._is_made_of_a_forward(origin, part):
                 return True
         return False
 
