@@ -240,7 +240,8 @@ class Optimized:
 
     def _descended_elsewhere(self) -> Iterator[Value]:
         """The modules of which functions of other files read the gradients: a step written by hand there."""
-        for function, effects in self.solution.graph.foreign.effects.items():
+        known = list(self.solution.graph.foreign.effects.items())  # to ask what a value is may open more of other files
+        for function, effects in known:
             of = [position for done in effects if done.kind is EffectKind.READS_GRADIENTS for position in done.of]
             for call in self.solution.callers.get(function, ()) if of else ():
                 given = (self.solution.passed(call, function, position) for position in of)

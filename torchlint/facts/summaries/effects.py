@@ -105,7 +105,7 @@ class Effects:
         foreign = self.solution.graph.foreign
         found = [
             Effect(call, function, file, done, _given(self.solution, call, function, done))
-            for function, effects in foreign.effects.items()
+            for function, effects in tuple(foreign.effects.items())  # to read one may open another file's
             for call in self.solution.callers.get(function, ())
             if call.op is Op.CALL and not call.function.is_foreign
             for done, file in self._done(call, function, effects)
