@@ -207,6 +207,48 @@ def test_what_a_step_detaches_was_made_in_vain_unless_it_leaves_the_step(last: s
     assert len(Program(FAKES.format(last=last)).facts.untrained_forwards) == expected
 
 
+FORGETTING = """
+class Pair:
+    def __init__(self):
+        self.painter, self.judge = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.of_painter = torch.optim.SGD(self.painter.parameters(), 0.1)
+        self.of_judge = torch.optim.SGD(self.judge.parameters(), 0.1)
+    def forget({told}):
+        {done}
+    def update(self):
+        self.of_painter.step()
+    def fit(self, loader):
+        for real in loader:
+            loss = (self.judge(self.painter(torch.randn(8, 3))) - self.judge(real)).mean()
+            self.forget({given})
+            loss.backward()
+            self.of_judge.step()
+            {between}
+            loss = -self.judge(self.painter(torch.randn(8, 3))).mean()
+            self.forget({given})
+            loss.backward()
+            self.of_painter.step()
+"""
+BOTH = "self.of_painter.zero_grad(); self.of_judge.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "done", "between", "expected"),
+    [
+        ("self", "", BOTH, "pass", 1),
+        ("self", "", "self.of_judge.zero_grad()", "pass", 0),
+        ("self", "", BOTH, "self.of_painter.step()", 0),
+        ("self", "", f"self.update(); {BOTH}", "pass", 0),
+        ("self, optimizer", "self.of_judge", "optimizer.zero_grad()", "pass", 0),
+    ],
+)
+def test_a_function_that_only_zeroes_gradients_zeroes_them_where_it_is_called(
+    told: str, given: str, done: str, between: str, expected: int
+) -> None:
+    program = Program(FORGETTING.format(told=told, given=given, done=done, between=between))
+    assert len(program.facts.untrained_forwards) == expected
+
+
 @pytest.mark.parametrize(("made", "expected"), [("m.clone()", []), ("copy.deepcopy(t)", ["c"])])
 def test_what_a_method_of_a_trained_network_gives_is_trained_through(made: str, expected: list[str]) -> None:
     before = f"m = Wrapped(s)\n    c = {made}"

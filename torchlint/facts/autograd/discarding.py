@@ -83,7 +83,24 @@ class Discarding:
         table: dict[Function, list[tuple[int, bool]]] = {}
         for call in sorted(calls, key=lambda one: one.index):
             table.setdefault(call.function, []).append((call.index, call.callee.name == "zero_grad"))
-        return table
+        for call in self._calls_of_zeroing(calls):
+            table.setdefault(call.function, []).append((call.index, True))
+        return {function: sorted(events) for function, events in table.items()}
+
+    def _calls_of_zeroing(self, calls: set[Value]) -> list[Value]:
+        """The calls of functions that do nothing else with gradients than zero them: ``reset_gradients()``.
+
+        None of one that is told whose: what it does for another one who calls it, it does not here. None of one that
+        has the step done by a further function either: it may come first.
+        """
+        stepping = {call.function for call in calls if call.callee.name == "step"}
+        functions = {call.function for call in calls if not _is_told(call)} - stepping
+        alone = [function for function in functions if stepping.isdisjoint(self._called_in(function))]
+        callers = (call for function in alone for call in self.solution.callers.get(function, ()))
+        return [call for call in callers if call.op is Op.CALL and not call.function.is_foreign]
+
+    def _called_in(self, function: Function) -> set[Function]:
+        return {called for call in self.steps.calls_in(function) for called in self.solution.functions_of(call)}
 
     @cached_property
     def _updates(self) -> tuple[dict[Value | Place, list[Value]], dict[Value | Place, list[Value]]]:
@@ -119,3 +136,10 @@ class Discarding:
 
     def _index_of(self, statement: cst.CSTNode) -> int:
         return max((v.index for v in self.facts.computed_in(statement)), default=-1)
+
+
+def _is_told(call: Value) -> bool:
+    """Whether the function of a CALL is given what it calls a method of, by a parameter that is not its object."""
+    function = call.function
+    told = function.parameters[function.owner is not None :]
+    return not set(told).isdisjoint(call.callee.inputs[0].computed_from())
