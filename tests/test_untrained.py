@@ -207,6 +207,41 @@ def test_what_a_step_detaches_was_made_in_vain_unless_it_leaves_the_step(last: s
     assert len(Program(FAKES.format(last=last)).facts.untrained_forwards) == expected
 
 
+PILOT = """
+class Pilot:
+    def __init__(self, make, field):
+        self.net, self.older, self.field = make(), make(), field
+        self.older.load_state_dict(self.net.state_dict())
+    def step(self, seen, rows):
+        move = self.net(seen)
+        {acted}
+        then = self.older(rows.after)
+        q = self.older.judge(rows.after, then)
+        target = {target}
+        loss = F.mse_loss(self.net.judge(rows.before, rows.move), target)
+        self.net.zero_grad()
+        loss.backward()
+        {updated}
+"""
+STEPPED = "self.net.optimizer.step()"
+QUIET = "self.field.move(move.detach().numpy())"
+
+
+@pytest.mark.parametrize(
+    ("acted", "target", "updated", "expected"),
+    [
+        (QUIET, "(rows.gain + q).detach()", STEPPED, ["self.net", "self.older", "self.older.judge"]),
+        ("self.move = move.detach(), move", "(rows.gain + q).detach()", STEPPED, ["self.older", "self.older.judge"]),
+        (QUIET, "rows.gain + q", STEPPED, ["self.net"]),
+    ],
+)
+def test_what_networks_with_optimizers_of_their_own_answer_for_a_look(
+    acted: str, target: str, updated: str, expected: list[str]
+) -> None:
+    program = Program(PILOT.format(acted=acted, target=target, updated=updated))
+    assert [one.name for one in program.facts.untrained_forwards] == expected
+
+
 FORGETTING = """
 class Pair:
     def __init__(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.detached_ends import ends_detached
@@ -66,8 +67,18 @@ class Forwarded:
             return called_object(call)
         is_elsewhere = self._is_method_elsewhere(call)
         is_method = is_elsewhere or self.extents.is_method_of_module(call)
-        is_run = call in self.flows.trained or (is_elsewhere and ends_detached(self.flows, call))
+        is_known = is_elsewhere or (is_method and call.callee.name in self._trained_methods)
+        is_run = call in self.flows.trained or (is_known and ends_detached(self.flows, call))
         return call.callee.inputs[0] if is_method and is_run else None
+
+    @cached_property
+    def _trained_methods(self) -> frozenset[str]:
+        """Names of methods that are not seen, of networks: a backward goes through them, so that they record a graph.
+
+        What a network is trained by is what its target, or its teacher, answers by: ``target.critic(state, action)``.
+        """
+        methods = (call for call in self.flows.trained if self.extents.is_method_of_module(call))
+        return frozenset(call.callee.name for call in methods)
 
     def by_method(self, call: Value) -> Value | None:
         """The network of which a CALL runs a method of this file that gives what its forward, or a part, gives."""

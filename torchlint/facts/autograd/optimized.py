@@ -227,6 +227,12 @@ class Optimized:
 
     @cached_property
     def trainees(self) -> list[Value]:
+        """The modules that may be trained: what is handed on, what has an optimizer, what shares a part with them."""
+        found = [*self.handed_on, *self.with_own_optimizer]
+        return found + self._sharing(found)
+
+    @cached_property
+    def handed_on(self) -> list[Value]:
         """The modules whose parameters go anywhere, and those that are given to code that is not seen."""
         graph = self.solution.graph
         found: list[Value] = []
@@ -235,8 +241,16 @@ class Optimized:
                 found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
-        found += self._descended_elsewhere()
-        return found + self._sharing(found)
+        return [*found, *self._descended_elsewhere()]
+
+    @cached_property
+    def with_own_optimizer(self) -> list[Value]:
+        """Networks that have the optimizer which steps for them: ``critic`` of ``critic.optimizer.step()``."""
+        # A world steps by a move.
+        calls = (call.callee for call in self.solution.graph.of(Op.CALL) if not call.arguments)
+        optimizers = (one.inputs[0] for one in calls if one.op is Op.ATTRIBUTE and one.name == "step")
+        owners = (one.inputs[0] for one in optimizers if one.op is Op.ATTRIBUTE)
+        return [owner for owner in owners if self._is_network(owner)]
 
     def _descended_elsewhere(self) -> Iterator[Value]:
         """The modules of which functions of other files read the gradients: a step written by hand there."""

@@ -30,10 +30,13 @@ class Trainees:
         self.optimized = optimized
 
     def is_no_trainee(self, module: Value) -> bool:
-        """Whether something says that a module is not trained: others are, or it was put into evaluation mode."""
+        """Whether something says that a module is not trained: others are, or it was put into evaluation mode.
+
+        Networks that have their optimizers say nothing of another one, which may have its own.
+        """
         roots = self.optimized.roots(module)
         if any(isinstance(root, Value) and root.op is not Op.PARAMETER for root in roots) or self._is_attribute(roots):
-            if self.optimized.trainees:
+            if self.optimized.handed_on:
                 return all(self._is_made(root) for root in roots) or self.is_evaluated(module)
         return self.is_evaluated(module)
 
@@ -99,4 +102,4 @@ class Trainees:
         given = [part for call in made for part in call.computed_from()]
         yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
         given += [part for result in yielded if result is not None for part in result.computed_from()]
-        return list(dict.fromkeys(modules_listed(given)))
+        return list(dict.fromkeys([*modules_listed(given), *self.optimized.with_own_optimizer]))

@@ -332,7 +332,8 @@ class _Search:
 
     def _stays(self, call: Value) -> bool:
         """Whether a graph that no backward uses outlives its statement: a variable holds it."""
-        if self.extents.is_method_of_module(call) or call in self.flows.inspected:
+        is_unknown = self.extents.is_method_of_module(call) and self.forwarded.module(call) is None
+        if is_unknown or call in self.flows.inspected:
             return False
         return outlives_its_statement(self.solution, call)
 
