@@ -163,6 +163,28 @@ def test_what_knows_no_context_is_left_alone(forward: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("forward", "expected"),
+    [
+        ("ctx.kept = x.exp() * n", 1),
+        ("h = x.exp()\nfor _ in range(n):\n    h = n - h\nctx.kept = h", 1),
+        ("h = x.new_empty(n)\nkernels.run(x, h)\nctx.kept = h", 1),
+        ("ctx.kept = [x.new_empty(n)]\nkernels.run(x, ctx.kept[0])", 1),
+        ("ctx.kept = n * 2", 0),
+        ("ctx.kept = x.shape[0] * n", 0),
+        ("ctx.kept = x.exp().sum().item() / n", 0),
+        ("ctx.kept = not x.exp().any()", 0),
+        ("h = torch.zeros(1)\nctx.kept = h", 0),
+        ("h = torch.zeros(1)\nctx.save_for_backward(h)\nctx.kept = h", 0),
+        ("h = torch.zeros(n)\nprint(h, h.shape)\nctx.kept = h", 0),
+        ("h = torch.tensor(0.5)\nkernels.run(x, h)\nctx.kept = h", 0),
+    ],
+)
+def test_what_is_computed_on_the_way_may_be_a_buffer_that_others_fill(forward: str, expected: int) -> None:
+    found = kept("import kernels\n" + function(f"{forward}\nreturn x.sin()"))
+    assert [one.share for one in found] == [Share.OTHER] * expected
+
+
+@pytest.mark.parametrize(
     "backward",
     [
         "y = ctx.kept\ndel ctx.kept\nreturn y",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.autograd.computed_here import ComputedHere, operation
 from torchlint.facts.autograd.object_parts import held_arguments
 from torchlint.facts.keeping.kept_elsewhere import kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
@@ -128,6 +129,7 @@ class _Search:
         self.facts = facts
         self.solution = facts.solution
         self.identity = facts.identity
+        self.computed = ComputedHere(facts)
 
     def found(self) -> Iterator[OnContext]:
         for call in self._calls():
@@ -308,7 +310,7 @@ class _Search:
             return Share.VIEW
         if any(map(_is_detached_copy, roots)):
             return None
-        is_computed = all(_is_computed(root) for root in roots) and not any(base.op is Op.PARAMETER for base in bases)
+        is_computed = all(map(self.computed.is_computed, roots)) and not any(base.op is Op.PARAMETER for base in bases)
         return Share.OTHER if is_computed else None
 
     def _is_whole(self, value: Value) -> bool:
@@ -316,7 +318,7 @@ class _Search:
         if value.op is Op.COMPARISON:
             return True
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op is Op.CALL:
-            made = _operation(value.inputs[0])
+            made = operation(value.inputs[0])
             key = value.keys[0] if value.keys else None
             if made is not None and isinstance(key, int) and key < len(made.elements):
                 return made.elements[key][1] is torch_api.History.ENDS
@@ -325,7 +327,7 @@ class _Search:
             return False
         if any(a.op is Op.EXTERNAL and a.name in WHOLE for a in value.arguments):
             return True
-        made = _operation(value)
+        made = operation(value)
         name = value.callee.name.rpartition(".")[2]
         return made is not None and made.history is torch_api.History.ENDS and name not in _ENDS_AS_FLOAT
 
@@ -352,12 +354,6 @@ class _Search:
         )
 
 
-def _is_computed(value: Value) -> bool:
-    """Whether an operation of torch computes a tensor here."""
-    made = _operation(value) if value.op is Op.CALL else None
-    return made is not None and made.history is torch_api.History.KEEPS and made.returns is torch_api.Returns.TENSOR
-
-
 def _is_detached_copy(value: Value) -> bool:
     """``y.detach().clone()``, ``y.detach().to(torch.int8)``: what is copied to be kept is kept on purpose."""
     methods = list[str]()
@@ -365,13 +361,6 @@ def _is_detached_copy(value: Value) -> bool:
         methods.append(value.callee.name)
         value = value.callee.inputs[0]
     return "detach" in methods[1:]
-
-
-def _operation(call: Value) -> torch_api.Operation | None:
-    """The row of torch's data for a CALL of one of its functions or methods."""
-    if call.callee.op is Op.EXTERNAL:
-        return torch_api.function(call.callee.name)
-    return torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
 
 
 def _deletes(function: Function, name: str, attribute: str) -> bool:
