@@ -242,6 +242,42 @@ def test_what_networks_with_optimizers_of_their_own_answer_for_a_look(
     assert [one.name for one in program.facts.untrained_forwards] == expected
 
 
+PICTURE = """
+def paint(content):
+    {made}
+    optimizer = torch.optim.Adam({given}, lr=0.1)
+    judge = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()).eval()
+    def worn(x):
+        return x + picture
+    for _ in range(100):
+        wanted = judge({wanted})
+        loss = F.mse_loss(judge({judged}), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+COPIED = "picture = content.clone().requires_grad_()"
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "wanted", "judged", "count"),
+    [
+        (COPIED, "[picture]", "content", "picture", 1),
+        ("picture = nn.Parameter(content)", "[{'params': [picture]}]", "content", "render(picture)", 1),
+        ("picture = torch.randn(3, 8, requires_grad=True)", "[picture]", "content", "worn(content)", 1),
+        (COPIED, "[picture]", "worn(content)", "picture", 0),
+        (COPIED, "[picture]", "content", "content.clone()", 0),
+        ("picture = content.clone()", "[picture]", "content", "picture", 0),
+        (f"{COPIED}; other = picture * 2", "[made_elsewhere()]", "content", "other", 0),
+    ],
+)
+def test_a_network_through_which_a_picture_is_painted_need_not_remember_the_model(
+    made: str, given: str, wanted: str, judged: str, count: int
+) -> None:
+    program = Program(PICTURE.format(made=made, given=given, wanted=wanted, judged=judged))
+    assert [one.name for one in program.facts.untrained_forwards] == ["judge"] * count
+
+
 FORGETTING = """
 class Pair:
     def __init__(self):

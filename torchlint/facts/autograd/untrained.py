@@ -21,6 +21,7 @@ from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.handed_to_training import HandedToTraining
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
+from torchlint.facts.autograd.trained_tensors import TrainedTensors
 from torchlint.facts.autograd.trainees import Trainees
 from torchlint.facts.autograd.unseen_uses import UnseenUses
 from torchlint.facts.autograd.whole_statements import is_alone
@@ -79,6 +80,7 @@ class _Search:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = Optimized(facts.flows)
         self.trainees = Trainees(facts, self.optimized)
+        self.trained_tensors = TrainedTensors(facts, self.optimized)
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
         self.discarding = Discarding(facts, self.optimized)
@@ -275,6 +277,8 @@ class _Search:
         """Whether an argument has a graph that begins elsewhere than in such a forward, or may have one."""
         if surely_graphless(self.solution.final(argument)):
             return False
+        if self.trained_tensors.reach_in(argument):
+            return True
         for part in argument.computed_from():
             is_forward_of = (
                 part.op is Op.CALL and (self.forwarded.module(part) or self.forwarded.by_method(part)) is not None
@@ -361,8 +365,8 @@ class _Search:
         return self.optimized.roots(module)
 
     def _trains_another(self, module: Value, backward: Backward) -> bool:
-        """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
-        return any(
+        """Whether a backward is there for another network, whose gradients are used, or for what else goes through."""
+        return self.trained_tensors.go_through(module, backward, self._networks_of) or any(
             self.trainees.is_optimized(other) and not self._is_discarded(other, backward)
             for other in self._others_before(module, backward)
         )
