@@ -115,6 +115,30 @@ def test_a_detached_answer_in_a_training_is_a_target() -> None:
     assert not lines(body)
 
 
+SEATS = """class Table:
+    def __init__(self, players, rules):
+        self.players, self.rules = players, rules
+    def odds(self, turn, seen):
+        {asked}
+        return chances.exp().detach().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_found"),
+    [
+        ("chances = self.players[turn](seen)", True),
+        ("chances = self.players[turn](seen[turn], recall=False)[0]", True),
+        ("for player in self.players:\n            seen = player(seen)\n        chances = seen", False),
+        ("chances = self.rules.odds[turn](seen)", False),
+        ("chances = self.players[turn](self, seen, nn.Linear(3, 3))", False),
+        ("chances = self.players[turn]()", False),
+    ],
+)
+def test_one_of_several_that_an_object_keeps_may_be_asked(asked: str, *, is_found: bool) -> None:
+    assert lines(SEATS.format(asked=asked)) == ([4] if is_found else [])
+
+
 def test_a_softmax_of_a_parameter_is_no_forward() -> None:
     body = (
         "class Choice(nn.Module):\n    def __init__(self):\n        super().__init__()\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.values.domain import Argument, Unknown
+from torchlint.facts.values.domain import Argument, Derived, Unknown
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Mode, Op, Value
@@ -86,12 +86,18 @@ def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
         return False  # what is given a network is a procedure, and may train it
     if any(part.mode is Mode.OFF for argument in call.arguments for part in argument.computed_from()):
         return False  # the forward before it is guarded, on purpose without what comes after
-    return all(isinstance(atom, Unknown | Argument) for atom in flows.solution.final(callee))
+    kinds = Unknown | Argument | Derived if callee.op is Op.SUBSCRIPT else Unknown | Argument
+    return all(isinstance(atom, kinds) for atom in flows.solution.final(callee))
 
 
 def is_called_as_network(call: Value) -> bool:
-    """Whether a CALL is of an object that a function was given, or that its own object holds."""
+    """Whether a CALL is of an object that a function was given, or that its own object holds.
+
+    Be it one of several, ``self.players[turn]``; what a loop goes over may as well be transforms or metrics.
+    """
     callee = call.callee.unnarrowed()
+    if callee.op is Op.SUBSCRIPT:
+        callee = callee.inputs[0].unnarrowed()
     return bool(call.arguments) and (callee.op is Op.PARAMETER or (callee.op is Op.ATTRIBUTE and _is_own(callee)))
 
 
