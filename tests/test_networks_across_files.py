@@ -178,6 +178,67 @@ def test_an_object_of_another_file_that_reads_a_model_when_it_is_made(tmp_path: 
     assert found == (["run.py: TLK302 warning"] if leaks else [])
 
 
+SPIKES = """
+    import spiking
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.spike = nn.Linear(8, 4), spiking.Leaky(0.9)
+
+        def forward(self, x):
+            spikes, states = self.spike(self.first(x))
+            return spikes, states
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "then", "found"),
+    [
+        ("spikes, states = net(one)", "total += (rec - y).abs().mean().item()", ["run.py: TLK201 warning"]),
+        ("spikes = net(one)[0]", "total += (rec - y).abs().mean().item()", ["run.py: TLK201 warning"]),
+        ("spikes, states = net(one)", "(rec - y).abs().mean().backward()", []),
+        ("spikes, states = net(one)", "total += len(y)", []),
+        ("spikes, states = one, net", "total += (rec - y).abs().mean().item()", []),
+    ],
+)
+def test_a_part_of_what_a_network_of_another_file_gives_is_a_forward_s_in_both_phases(
+    tmp_path: Path, run: str, then: str, found: list[str]
+) -> None:
+    evaluated = "" if "len" in then else "rec = roll(net, x)"
+    text = f"""
+        import torch
+        from rows import rows_of
+        from spikes import Net
+
+        def roll(net, x):
+            rows = []
+            for one in x:
+                {run}
+                rows.append(spikes)
+            return torch.stack(rows)
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            net.train()
+            for x, y in rows_of("train"):
+                optimizer.zero_grad()
+                rec = roll(net, x)
+                loss = (rec - y).abs().mean()
+                loss.backward()
+                optimizer.step()
+            net.eval()
+            total = 0.0
+            for x, y in rows_of("others"):
+                {evaluated}
+                {then}
+            print(total)
+    """
+    assert Project(tmp_path, {"spikes.py": SPIKES, "run.py": text}).found("run.py") == found
+
+
 @pytest.mark.parametrize(
     ("given", "used", "found"),
     [

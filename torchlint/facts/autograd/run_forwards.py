@@ -29,7 +29,7 @@ class RunForwards:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
         for part in self.flows.live_parts(call):
             found = self.flows.live(part)
-            origin = found.origin if found is not None else None
+            origin = _whole(found.origin) if found is not None and found.origin is not None else None
             if origin is None:
                 continue
             is_forward_elsewhere = origin.function.is_foreign and is_forward(origin.function)
@@ -67,3 +67,11 @@ class RunForwards:
             return True
         given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
         return given is None or self.solution.may_be(given, kinds)
+
+
+def _whole(origin: Value) -> Value:
+    """The CALL that gives a pair of which a part has the graph: ``spikes, states = net(x)``."""
+    whole = origin
+    while whole.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        whole = whole.inputs[0]
+    return whole if whole.op is Op.CALL else origin
