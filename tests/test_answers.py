@@ -115,6 +115,37 @@ def test_a_detached_answer_in_a_training_is_a_target() -> None:
     assert not lines(body)
 
 
+LAYERS = """def pooled(net, rows):
+    net.eval(){frozen}
+    total = 0.0
+    for x in rows:
+        for {item} in {parts}:
+            x = {run}
+        total += x.mean().item()
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "parts", "run", "frozen", "is_found"),
+    [
+        ("layer", "net.children()", "layer(x)", "", True),
+        ("layer", "list(net.body.eval().children())[:-2]", "layer(x)", "", True),
+        ("name, layer", "net.named_children()", "layer(x) if name != 'head' else x", "", True),
+        ("layer", "net.children()", "len(layer)", "", False),
+        ("layer", "net.parameters()", "layer + x", "", False),
+        ("layer", "net.layers()", "layer(x)", "", False),
+        ("layer", "net.children()", "layer(x)", ".requires_grad_(False)", False),
+        ("layer", "list(net.children())[:-2]", "layer(x)", ".requires_grad_(False)", False),
+    ],
+)
+def test_what_gives_the_layers_of_a_network_gives_networks(
+    item: str, parts: str, run: str, frozen: str, *, is_found: bool
+) -> None:
+    body = LAYERS.format(item=item, parts=parts, run=run, frozen=frozen)
+    assert lines(body) == ([1] if is_found else [])
+
+
 SEATS = """class Table:
     def __init__(self, players, rules):
         self.players, self.rules = players, rules

@@ -28,7 +28,7 @@ from torchlint.facts.values.frameworks import (
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.facts.values.parameters import before_moves, has_parameters
+from torchlint.facts.values.parameters import LAYERS, before_moves, has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
 
@@ -40,10 +40,6 @@ COMPILER = "torch.compile"
 
 TAKING = "builtins.next"
 """It gives one item of what it is given, and goes over none of the rest."""
-
-
-LAYERS = frozenset(["children", "named_children", "modules", "named_modules"])
-"""Methods that nothing but a module has, and that give its layers."""
 
 
 class Steps:

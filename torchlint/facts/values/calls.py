@@ -52,7 +52,7 @@ from torchlint.facts.values.named_methods import (
 from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
@@ -278,6 +278,9 @@ class Calls:
             return frozenset([Container(value)])
         if name in ("state_dict", "named_buffers"):
             self.solution.set_field(value, None, NO_GRAPH)
+            return frozenset([Container(value)])
+        if name in LAYERS:
+            self.solution.set_field(value, None, UNKNOWN | {Module(module.has_parameters)})
             return frozenset([Container(value)])
         if name in torch_api.module_methods():
             return UNKNOWN

@@ -21,6 +21,12 @@ SAME_OBJECT = frozenset(
 )  # fmt: skip
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
+LAYERS = frozenset(["children", "named_children", "modules", "named_modules"])
+"""Methods that nothing but a module has, and that give its layers."""
+
+LISTING = frozenset(["builtins.list", "builtins.tuple"])
+"""Functions that make a list of what they are given."""
+
 
 def before_moves(value: Value) -> Value:
     """An object where it is made or named, seen through methods that give it back: ``Net().to(device).eval()``."""
@@ -153,7 +159,19 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
         if items and all(_is_frozen(solution, item, set(seen)) for item in items):
             return True
         pending.extend(same_object(solution, value))
+        pending.extend(_networks_of_layer(value))
     return False
+
+
+def _networks_of_layer(item: Value) -> Iterator[Value]:
+    """The network of which ``item`` is a layer: ``for layer in list(net.children())[:-1]``."""
+    if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
+        return
+    listed = item.inputs[0]
+    while listed.op is Op.SUBSCRIPT or (listed.op is Op.CALL and listed.arguments and listed.callee.name in LISTING):
+        listed = listed.inputs[0] if listed.op is Op.SUBSCRIPT else listed.arguments[0]
+    if listed.op is Op.CALL and listed.callee.op is Op.ATTRIBUTE and listed.callee.name in LAYERS:
+        yield listed.callee.inputs[0]
 
 
 def _items_behind(solution: Solution, item: Value) -> list[Value]:
