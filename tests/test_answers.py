@@ -115,6 +115,50 @@ def test_a_detached_answer_in_a_training_is_a_target() -> None:
     assert not lines(body)
 
 
+ADAPTED = """def adapt(net, rows, x, y):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    {before}
+    for row, target in rows:
+        loss = (net(row) - target).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    error = (net(x) - y).pow(2).mean()
+    {after}
+    return error
+{main}
+"""
+TASKS = """def main(tasks):
+    total = 0.0
+    for task in tasks:
+        error = adapt(nn.Linear(3, 3), *task)
+        {used}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "used", "is_found"),
+    [
+        ("pass", "pass", "total += error.item()", True),
+        ("pass", "pass", "error.backward()", False),
+        ("pass", "pass", "tasks.note(error)", False),
+        ("pass", "pass", None, False),  # who calls it may train on it
+        ("pass", "error.backward()", "total += error.item()", False),
+        ("net.seen = net(x)", "pass", "total += error.item()", True),
+        ("pass", "net.last = error", "total += error.item()", False),
+        ("for _ in range(3):\n        pass", "optimizer.step(error)", "total += error.item()", False),
+    ],
+)
+def test_what_a_function_has_trained_it_may_look_at(
+    before: str, after: str, used: str | None, *, is_found: bool
+) -> None:
+    main = TASKS.format(used=used) if used is not None else ""
+    found = lines(ADAPTED.format(before=before, after=after, main=main))
+    at = 9 + before.count("\n")
+    assert found == ([at] if is_found else [])
+
+
 LAYERS = """def pooled(net, rows):
     net.eval(){frozen}
     total = 0.0

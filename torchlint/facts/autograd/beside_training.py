@@ -32,6 +32,18 @@ class BesideTraining:
             return True
         return self._is_in_pass_of_its_own(call) and not self._leaves(function, call)
 
+    def follows(self, function: Function, call: Value) -> bool:
+        """Whether a function trains in loops alone, and runs a CALL after them: it looks at what it has trained."""
+        if call.loop is not None or function.parent is None or call in self._stepped_by:
+            return False
+        stores = (store for store in self.solution.graph.stores if store.function is function)
+        kept = [store.value for store in stores if store.attribute or store.place is not None]
+        if call in self.flows.ancestry.of_all(kept):
+            return False
+        own = [backward for backward in self.solution.graph.backwards if backward.function is function]
+        in_loops = [one.call.index for one in own if one.loop is not None and one.call is not None]
+        return bool(own) and len(in_loops) == len(own) and max(in_loops) < call.index and not self._adapts(call)
+
     def _is_script_of_inference(self, function: Function) -> bool:
         """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
         graph = self.solution.graph

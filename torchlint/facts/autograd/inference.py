@@ -296,7 +296,9 @@ class Inferences:
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        if self._does_more(function) or call in self.flows.escaped or call in self._taps.escaped:
+        if self._does_more(function) and not self._beside_training.follows(function, call):
+            return False
+        if call in self.flows.escaped or call in self._taps.escaped:
             return False
         if call in self.flows.shown or call in self.flows.handed_out or call in self.flows.put_away:
             return False
