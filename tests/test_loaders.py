@@ -34,6 +34,12 @@ from torchlint.project.loaders import reads_with_workers
         "class Module:\n  def setup(self):\n    def made(part):\n      return Words(part)\n"
         "    self.train, self.test = made(path), made(path)\n  def loader(self, data):\n"
         "    return DataLoader(data, num_workers=2)\n  def train_loader(self):\n    return self.loader(self.train)",
+        "SETS = {'words': Words, 'rows': Rows}\nDataLoader(SETS[kind](path), num_workers=2)",
+        "SETS = dict(words=data.Words, rows=Rows)\ntext = SETS.get(kind)(path)\nDataLoader(text, num_workers=2)",
+        "kinds = {'words': (Words, 3)}\nmade, size = kinds[kind]\ntext = made(path)\nDataLoader(text, num_workers=2)",
+        "made = Words if kind == 'words' else Rows\nDataLoader(made(path), num_workers=2)",
+        "def batches(kind):\n  if kind == 'words':\n    made = Words\n  else:\n    made = Rows\n"
+        "  return DataLoader(made(kind), num_workers=2)",
     ],
 )
 def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
@@ -55,6 +61,10 @@ def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
         "def batches(data, n=0):\n  return DataLoader(data, num_workers=n)\nbatches(Words(path)); batches(others, n=2)",
         "def batches(data, names):\n  return DataLoader(data, num_workers=2)\nbatches(others, Words(path))",
         "def batches(data):\n  return DataLoader(data, num_workers=2)\ndef show(data):\n  pass\nshow(Words(path))",
+        "SETS = {'words': Words}\nMORE = {'rows': Rows}\nSETS[kind](path)\nDataLoader(MORE[kind](path), num_workers=2)",
+        "SETS = {'words': Words}\nDataLoader(SETS[kind](path))\nDataLoader(Rows(path), num_workers=2)",
+        "SIZES = {Words: 3}\nDataLoader(Rows(SIZES[kind]), num_workers=2)",
+        "made = Rows if isinstance(other, Words) else Lines\nDataLoader(made(path), num_workers=2)",
     ],
 )
 def test_another_loader_is_not(text: str) -> None:

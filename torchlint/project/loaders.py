@@ -71,7 +71,37 @@ def _reaches(tree: ast.Module, name: str, given: list[ast.expr], idle: Collectio
         sources += further
         pending += further
     calls = (node for source in sources for node in walk(source) if isinstance(node, ast.Call))
-    return any(last_name(call.func) == name for call in calls)
+    return any(_may_be(call.func, name, assigned) for call in calls)
+
+
+def _may_be(called: ast.expr, name: str, assigned: Sequence[tuple[str, ast.expr]]) -> bool:
+    """Whether what is called is the class ``name``, be it as one of several: ``SETS[kind](path)``, ``chosen(path)``."""
+    pending, seen = [called], set[str]()
+    while pending:
+        one = pending.pop()
+        target = last_name(one)
+        if target == name:
+            return True
+        if target not in seen:
+            seen.add(target)
+            pending += [value for variable, value in assigned if variable == target]
+        pending += _choices(one)
+    return False
+
+
+def _choices(node: ast.expr) -> list[ast.expr]:
+    """What an expression is one of, or holds: a table of what it takes out of one; nothing where it is no choice."""
+    match node:
+        case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get")):
+            return [table]
+        case ast.Call(func=ast.Name(id="dict"), keywords=entries):
+            return [entry.value for entry in entries]
+        case ast.Dict(values=held) | ast.Tuple(elts=held) | ast.List(elts=held):
+            return held
+        case ast.IfExp(body=first, orelse=second):
+            return [first, second]
+        case _:
+            return []
 
 
 def _passed(tree: ast.Module, idle: Collection[ast.Call]) -> Iterator[tuple[str, ast.expr]]:
