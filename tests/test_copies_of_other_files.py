@@ -127,6 +127,7 @@ def _found(
 
 
 PICKING = """
+    import copy
     from collections import deque
 
     class Picking:
@@ -186,6 +187,12 @@ PICK = """
         ({"kept": "weights = trainer.weights()\n            self.log.append({'at': epoch, 'weights': weights})"}, True),
         ({"given": "copy.deepcopy(self.net)"}, True),
         ({"given": "{k: v.detach().clone() for k, v in self.net.state_dict().items()}"}, True),
+        ({"kept": "self.log.append(copy.deepcopy(trainer.net))"}, True),
+        ({"kept": "self.log.append((epoch, copy.deepcopy(trainer.net.state_dict())))"}, True),
+        ({"kept": "self.log.append(copy.deepcopy(trainer.loss))"}, False),
+        ({"kept": "self.log.append(copy.deepcopy(trainer.net).cpu())"}, False),
+        ({"kept": "self.log.append(copy.deepcopy(trainer.net))\n            self.log.pop(0)"}, False),
+        ({"kept": "self.log = [copy.deepcopy(trainer.net)]"}, False),
         ({"given": "{k: v.cpu() for k, v in self.net.state_dict().items()}"}, False),
         ({"given": "self.net.state_dict()"}, False),
         ({"given": "self.start"}, False),
@@ -206,5 +213,5 @@ def test_a_copy_that_a_method_of_a_passed_object_makes(tmp_path: Path, changed: 
         **changed,
     }
     files = {"picking.py": PICKING.format(**written), "trainer.py": TRAINER.format(**written), "main.py": PICK}
-    found = [one for one in Project(tmp_path, files).found() if "TLK405" in one]
+    found = [one for one in Project(tmp_path, files).found() if "trainer.py: TLK405" in one]
     assert found == ["trainer.py: TLK405 error"] * told

@@ -142,7 +142,8 @@ class Copies:
 
     def _may_be_model_or_state(self, value: Value) -> bool:
         """Whether callers who are not looked at may know more than the file does."""
-        return self._is_model_or_state(value) or (value.op is Op.PARAMETER and not self.sees_callers)
+        given = value.inputs[0] if value.op is Op.ATTRIBUTE else value
+        return self._is_model_or_state(value) or (given.op is Op.PARAMETER and not self.sees_callers)
 
     def _is_of_model(self, effect: Effect) -> bool:
         """Whether a function of another file copies a model or a state."""

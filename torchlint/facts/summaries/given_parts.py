@@ -44,6 +44,10 @@ class GivenParts:
         whole = {key: given[key] for key in given if key[0] not in named} | items
         return (whole or {key: parts[key] for key in parts if key not in results}) | results
 
+    def parts_of(self, position: int, kept: Value, function: Function) -> list[tuple[int, str]]:
+        """The parts of one parameter of which ``kept`` is made."""
+        return [part for part, _ in self._parts_given(kept, function) if part[0] == position]
+
     def _parts_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
         """What of parameters ``kept`` is made of: ``trainer.loss``, ``logs["loss"]``, or what ``make()`` gives."""
         given = parameters_with_captured(function)

@@ -96,6 +96,7 @@ class Keeps:
         copied = self._copied_in(kept, store.function)
         cut += [position for position in copied if (position, "") not in given]
         given |= {(position, ""): True for position in cut}
+        given |= {part: True for position in copied for part in self._given.parts_of(position, kept, store.function)}
         if not given:
             return
         into, attribute = target
