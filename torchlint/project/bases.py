@@ -1,17 +1,21 @@
-"""Base classes in other files that call the methods of their subclasses with gradients off.
+"""Base classes in other files that call the methods of their subclasses: with gradients off, in a loop, to train on it.
 
-``with torch.no_grad(): output = self.eval_step(batch)``, and each subclass has its own ``eval_step``.
+``with torch.no_grad(): output = self.eval_step(batch)``, and each subclass has its own ``eval_step``; ``loss =
+self.train_step(batch)`` in the loop of the base class, and its own ``train_step``.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from torchlint.project.differentiated import differentiates_result, may_differentiate
 from torchlint.project.excerpt import Outline
 from torchlint.project.guarded_parts import called_guarded
+from torchlint.project.loops import called_in_loops, own_method
 from torchlint.project.modules import Location, Modules
+from torchlint.syntax.python_tree import walk
 
 __all__ = ["Bases"]
 
@@ -24,11 +28,13 @@ class _Class:
     """A class at a file's top level.
 
     Attributes:
+        name: its name.
         bases: as they are written.
         methods: the names that it defines itself.
         guards: the methods of ``self`` that it calls with gradients off.
     """
 
+    name: str
     bases: tuple[str, ...]
     methods: frozenset[str]
     guards: frozenset[str]
@@ -55,8 +61,19 @@ class Bases:
         """Whether a base class calls a method ``name`` of a class of the file ``path`` with gradients off."""
         key = (path, name)
         if key not in self._known:
-            self._known[key] = any(name in cls.guards for cls in self._bases_of(path, name))
+            self._known[key] = any(name in cls.guards for _, cls in self._bases_of(path, name))
         return self._known[key]
+
+    def repeat(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
+        """Whether a base class calls a method ``name`` of a class of the file ``path`` in a loop.
+
+        See :meth:`~torchlint.project.callers.Callers.repeats` for ``without`` and ``is_open``.
+        """
+        return any(_is_in_loop(one, name, without, is_open=is_open) for one in self._running(path, name))
+
+    def train_on_result(self, path: str, name: str) -> bool:
+        """Whether a base class runs a backward over what a method ``name`` of a class of the file ``path`` returns."""
+        return any(differentiates_result(one, name) for one in self._running(path, name, training=True))
 
     def naming(self, user: str, path: str, name: str) -> list[str]:
         """The classes of the file ``user`` one of whose bases is the class ``name`` of the file ``path``, in order."""
@@ -86,10 +103,25 @@ class Bases:
             self.learn(path, self._tree_of(path) or ast.Module([], []))
         return self._classes[path]
 
-    def _bases_of(self, path: str, method: str) -> Iterator[_Class]:
-        """The bases, all the way up, of the classes in a file that define a method; those of other files."""
-        defining = [cls for cls in self._classes_of(path).values() if method in cls.methods]
-        yield from (cls for _, cls in self._above(path, defining))
+    def _running(self, path: str, method: str, *, training: bool = False) -> Iterator[ast.Module]:
+        """The base classes that call a method of a class of a file, each by its own methods that the class leaves.
+
+        ``training``: only those in whose files a backward may start.
+        """
+        replaced = {one for cls in self._classes_of(path).values() if method in cls.methods for one in cls.methods}
+        for place, base in self._bases_of(path, method):
+            outline = self._outline_of(place)
+            if outline is None or f"self.{method}(" not in outline.text:
+                continue
+            tree = self._tree_of(place) if not training or may_differentiate(outline.text) else None
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, ast.ClassDef) and node.name == base.name:
+                    kept = [one for one in node.body if getattr(one, "name", "") not in replaced]
+                    yield from [ast.Module(kept, [])] if _calls(kept, method) else []
+
+    def _bases_of(self, path: str, method: str) -> Iterator[tuple[str, _Class]]:
+        """The bases, all the way up, of the classes in a file that define a method; see :meth:`_above`."""
+        return self._above(path, (cls for cls in self._classes_of(path).values() if method in cls.methods))
 
     def _above(self, path: str, classes: Iterable[_Class]) -> Iterator[tuple[str, _Class]]:
         """The bases of classes of a file, all the way up, that stand in other files, each with its file."""
@@ -134,4 +166,19 @@ class Bases:
 
 def _class_of(node: ast.ClassDef, may_guard: bool) -> _Class:
     methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
-    return _Class(tuple(map(ast.unparse, node.bases)), methods, called_guarded(node) if may_guard else frozenset())
+    guards = called_guarded(node) if may_guard else frozenset[str]()
+    return _Class(node.name, tuple(map(ast.unparse, node.bases)), methods, guards)
+
+
+def _calls(statements: Sequence[ast.stmt], method: str) -> bool:
+    """Whether methods call another one of the same object."""
+    nodes = (node for statement in statements for node in walk(statement))
+    return any(isinstance(node, ast.Call) and own_method(node.func) == method for node in nodes)
+
+
+def _is_in_loop(methods: ast.Module, name: str, without: Sequence[str], *, is_open: bool) -> bool:
+    """Whether methods call another one of the same object in a loop in which nothing of ``without`` is called."""
+    innermost = [loops[-1] for loops in called_in_loops(methods, own_method).get(name, ())]
+    called = called_in_loops(methods) if innermost and without else {}
+    taken = {loop for one in without for loops in called.get(one, ()) for loop in loops}
+    return any(loop not in taken and (loop < 0 or not is_open) for loop in innermost)

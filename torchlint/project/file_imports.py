@@ -67,7 +67,8 @@ class FileImports:
         return self.project.readers.only_read(self.path, name)
 
     def train_on_result(self, name: str) -> bool:
-        return self.project.readers.train_on_result(self.path, name)
+        by_others = self.project.readers.train_on_result(self.path, name)
+        return by_others or self.project.bases.train_on_result(self.path, name)
 
     def train(self) -> bool:
         return self.project.readers.train(self.path)
@@ -88,7 +89,8 @@ class FileImports:
         return self.project.readers.empty(self.path, attribute)
 
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
-        return self.project.callers.repeats(self.path, name, without, is_open=is_open)
+        by_others = self.project.callers.repeats(self.path, name, without, is_open=is_open)
+        return by_others or self.project.bases.repeat(self.path, name, without, is_open=is_open)
 
     def pass_number(self, name: str, parameter: tuple[int, str]) -> int:
         return self.project.numbers.passed(self.path, name, parameter)

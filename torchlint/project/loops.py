@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchlint.project.single_calls import COMPREHENSIONS, LOOPS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["called_in_loops"]
+__all__ = ["called_in_loops", "own_method"]
 
 FORWARD = "forward"
 """The method of a module that each step calls."""
@@ -18,15 +18,25 @@ BACKWARD = "backward"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
+def own_method(callee: ast.expr) -> str:
+    """``step`` of ``self.step``; "" of what is no method of the object itself."""
+    is_own = isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name) and callee.value.id == "self"
+    return last_name(callee) if is_own else ""
+
+
+def called_in_loops(tree: ast.Module, named: Callable[[ast.expr], str] = last_name) -> dict[str, list[tuple[int, ...]]]:
     """What is called in the body of a loop, or in a comprehension, which stands in the same function.
 
     The ``forward`` of a class is called in a loop as a whole, wherever that may be; so is a step of training that the
     file itself calls in a loop, with all that it calls.
 
+    Args:
+        tree: the file's, or that of a part of it.
+        named: the name of what is called, by which it is found.
+
     Returns:
-        by the last part of the name that is called, for each call the numbers of the loops around it, innermost last,
-        below zero where it is a ``while``.
+        by that name, for each call the numbers of the loops around it, innermost last, below zero where it is a
+        ``while``; the numbers are the same whatever the names are.
     """
     found: dict[str, list[tuple[int, ...]]] = {}
     pending: list[tuple[ast.AST, tuple[int, ...]]] = [(tree, ())]
@@ -34,7 +44,7 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
     while pending:
         node, loops = pending.pop()
         if isinstance(node, ast.Call) and loops:
-            found.setdefault(last_name(node.func), []).append(loops)
+            found.setdefault(named(node.func), []).append(loops)
         if isinstance(node, _DEFINITIONS):
             loops = ()
         if isinstance(node, ast.ClassDef):
@@ -58,7 +68,7 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             pending += [(child, loops) for child in children(node)]
     for step in _steps(tree):
         around = found.get(step.name, [])[:1]
-        for name in _called_in(step) if around else ():
+        for name in _called_in(step, named) if around else ():
             found.setdefault(name, []).extend(around)
     return found
 
@@ -70,13 +80,13 @@ def _steps(tree: ast.Module) -> Iterator[ast.FunctionDef]:
             yield node
 
 
-def _called_in(function: ast.FunctionDef) -> set[str]:
-    """What a function calls outside of loops and of functions within it, by the last part of the name."""
+def _called_in(function: ast.FunctionDef, named: Callable[[ast.expr], str] = last_name) -> set[str]:
+    """What a function calls outside of loops and of functions within it, by its name."""
     found, pending = set[str](), list[ast.AST](function.body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Call):
-            found.add(last_name(node.func))
+            found.add(named(node.func))
         if not isinstance(node, (*_DEFINITIONS, *LOOPS, *COMPREHENSIONS)):
             pending += children(node)
     return found

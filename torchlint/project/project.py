@@ -66,6 +66,7 @@ class Project:
         files: the files of the run.
         guardings, callers, readers: what these do with each other's functions and attributes.
         numbers: what numbers they pass to each other.
+        bases: what the base classes of their classes do.
     """
 
     def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
@@ -80,9 +81,9 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
-        given_files, self._bases = tuple(sorted(self._given)), Bases(self._modules, self.outline, self.tree)
+        given_files, self.bases = tuple(sorted(self._given)), Bases(self._modules, self.outline, self.tree)
         self.files = GivenFiles(
-            given_files, self._modules, self._text, self.tree, self._sights, bases_of=self._bases.files_of
+            given_files, self._modules, self._text, self.tree, self._sights, bases_of=self.bases.files_of
         )
         self.guardings = Guardings(self.files, Tables(self._modules, self.outline, self.tree, self._sights))
         self.numbers = Numbers(self.files, self.outline, self._modules.locate)
@@ -192,7 +193,7 @@ class Project:
         """See :meth:`Guardings.guarding`; a base class in another file calls its methods, too."""
         place = os.path.abspath(path)
         found = self.guardings.guarding(place, name)
-        if found is Guarding.UNSEEN and self._bases.guard(place, name):
+        if found is Guarding.UNSEEN and self.bases.guard(place, name):
             return Guarding.ALWAYS
         return found
 
@@ -213,7 +214,7 @@ class Project:
         """The classes of other files of the run that name the class ``name`` of a file as a base, by file."""
         place = os.path.abspath(path)
         users = [user for user in self.importers(path) if name in self._text(user)]
-        below = [(user, cls) for user in users for cls in self._bases.naming(user, place, name)]
+        below = [(user, cls) for user in users for cls in self.bases.naming(user, place, name)]
         found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
         return [one for one in found if one is not None]
 
@@ -310,7 +311,7 @@ class Project:
     def _learn(self, path: str, text: str, tree: ast.Module) -> None:
         """Note all that others may ask of a file while its tree is at hand: by then it may be gone."""
         outline = self._outlines[path] = Outline(text, tree)
-        self._bases.learn(path, tree, may_guard=may_guard(text))
+        self.bases.learn(path, tree, may_guard=may_guard(text))
         if path in self._given and self.files.imports_others(path):
             self._passings.learn(path, tree, outline)
 

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import Record
 from torchlint.facts.autograd.returned_terms import called_by, is_trained_by_others
 from torchlint.facts.keeping.by_field import asks_for_part
-from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere, own_object
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container
 from torchlint.facts.values.frameworks import is_forward, may_be_module
@@ -54,8 +54,8 @@ class Handovers:
         call, keep, function, holder = kept.call, kept.keep, kept.function, kept.holder
         given = kept.given.value
         parts = self._live_parts(given, keep)
-        is_term = not parts and not keep.of and keep.is_shared and is_trained_by_others(self.facts, given)
-        parts = [given] if is_term else parts
+        terms = self._terms(given, keep) if not parts and not keep.of else []
+        is_term, parts = bool(terms), parts or terms
         if not parts or not self.keeps_graph(call, keep) or kept.is_replaced(self.solution):
             return None
         is_own = is_forward(function) and keep.into == 0
@@ -84,13 +84,15 @@ class Handovers:
     def _goes_on_elsewhere(self, kept: KeptElsewhere, part: Value) -> bool:
         """Whether a method hands over what it has just computed, and only other files call it, in a loop.
 
-        The object of the method has what keeps it from its beginning, and is not made in that loop; nothing is seen to
-        give up what is kept.
+        The object of the method keeps it, by a method that it inherits and nobody wants anything of, or has what keeps
+        it from its beginning, and is not made in that loop; nothing is seen to give up what is kept.
         """
         method, holder = kept.call.function, kept.holder
         if holder is None or method.owner is None or method.name == "__init__" or is_forward(method):
             return False
-        if not is_of_self(holder, method) or self.solution.callers.get(method) or part.function is not method:
+        if self.solution.callers.get(method) or part.function is not method:
+            return False
+        if not is_of_self(holder, method) and (own_object(kept.call, holder) is None or kept.wanting(self.solution)):
             return False
         resetters = self.facts.lifetimes.resetters([*kept.homes, *homes_of(self.solution, holder)])
         if kept.is_let_go(self.solution) or any(one.name != "__init__" for one in resetters):
@@ -103,14 +105,25 @@ class Handovers:
             return [argument]
         if keep.averages and keep.is_computed and self._is_trained(argument):
             return [argument]
-        # Who goes over a dict goes over its keys.
-        containers = [atom.allocation for atom in self.solution.final(argument) if isinstance(atom, Container)]
-        has_keys = not all(isinstance(made.syntax, cst.List | cst.Tuple) for made in containers)
-        if has_keys and keep.is_computed and not keep.merges and not (keep.some_item and self._are_live(containers)):
+        held = self._held(argument, keep)
+        if held is None:
             return []
-        held = [part for made in containers for _, part in self.solution.held.get(made, ())]
         parameters = [part for part in held if keep.averages and keep.is_computed and self.flows.is_leaf(part)]
         return self.flows.live_parts(argument) or parameters[:1]
+
+    def _terms(self, argument: Value, keep: KeepSummary) -> list[Value]:
+        """The terms of what other files train on that are kept of an argument: itself, or what is in it."""
+        parts = (argument, *(self._held(argument, keep) or ()))
+        return [part for part in parts if is_trained_by_others(self.facts, part)]
+
+    def _held(self, argument: Value, keep: KeepSummary) -> list[Value] | None:
+        """What the containers hold that an argument may be; None where only the keys of them are kept."""
+        containers = [atom.allocation for atom in self.solution.final(argument) if isinstance(atom, Container)]
+        has_keys = not all(isinstance(made.syntax, cst.List | cst.Tuple) for made in containers)
+        # Who goes over a dict goes over its keys.
+        if has_keys and keep.is_computed and not keep.merges and not (keep.some_item and self._are_live(containers)):
+            return None
+        return [part for made in containers for _, part in self.solution.held.get(made, ())]
 
     def _are_live(self, containers: list[Value]) -> bool:
         """Whether all that is in containers has a graph, so that it does not matter which item is kept."""
