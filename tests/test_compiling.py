@@ -54,6 +54,8 @@ def in_loop(body: str, before: str = "") -> list[str]:
         ("quick = torch.export.export(net, (x,)).module()", "torch.export.export"),
         ("@torch.compile\ndef quick(x):\n    return net(x)", "torch.compile"),
         ("quick = net\nquick.compile()", "compile"),
+        ("quick = net\nif hasattr(torch, 'compile'):\n    quick = torch.compile(net)", "torch.compile"),
+        ("quick = torch.compile(net) if hasattr(torch, 'compile') else net", "torch.compile"),
     ],
 )
 def test_each_turn(body: str, name: str) -> None:
@@ -64,6 +66,7 @@ def test_each_turn(body: str, name: str) -> None:
     "body",
     [
         "if quick is None:\n    quick = jit.trace(net, x)",
+        "if not hasattr(net, 'quick'):\n    net.quick = torch.compile(net)\nquick = net.quick",
         "if step % 100 == 0:\n    jit.trace(net, x).save('net.pt')",
         "quick = net\nre.compile('a')\ntorch.trace(x)",
         "quick = made()",
@@ -233,6 +236,8 @@ EACH = "quick = quicken(self.net, chunk)"
         ({"each": "quick = quicken(net=self.net, example=chunk)"}, 1),
         ({"made": "quick = torch.jit.optimize_for_inference(torch.jit.script(net))"}, 1),
         ({"made": "quick = torch.compile(net)"}, 1),
+        ({"made": f"if not hasattr(torch, 'jit'):\n            return net\n        {FROZEN}"}, 1),
+        ({"made": f"if hasattr(net, 'quick'):\n            return net.quick\n        {FROZEN}"}, 0),
         ({"turns": "if chunks:\n            chunk = chunks[0]"}, 0),
         ({"decorator": "@functools.lru_cache(maxsize=1)"}, 0),
         ({"each": f"if self.quick is None:\n                self.{EACH}\n            quick = self.quick"}, 0),

@@ -17,7 +17,7 @@ from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.bindings import Bindings
-from torchlint.facts.turns.skipping import is_memory
+from torchlint.facts.turns.memory import is_memory
 from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.turns.told_steps import is_told_step
 from torchlint.facts.turns.turn import Turn

@@ -13,6 +13,7 @@ from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.chosen_items import chooses_items
 from torchlint.facts.turns.failures import Failures
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
+from torchlint.facts.turns.memory import asked_of_libraries, is_memory
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.syntax.tree import dotted, walk
 
@@ -92,7 +93,7 @@ class Skipping:
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
             if type(parent) is cst.While and parent is not boundary:
-                if is_memory(parent.test, parent.body, self.bindings):
+                if self._is_memory(parent.test, parent.body):
                     return True  # `while len(self.layers) < depth:`
             if type(parent) is cst.BooleanOperation and node is parent.right:
                 return True
@@ -116,7 +117,7 @@ class Skipping:
         if _counts_turns(test):
             return True
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
-        if is_memory(test, branch, self.bindings, bound) or self._sets_outliving(branch, test, at.function):
+        if self._is_memory(test, branch, bound) or self._sets_outliving(branch, test, at.function):
             return True
         asked = paths_read(test)
         if not self._assigned_in(within).isdisjoint(asked):
@@ -125,7 +126,7 @@ class Skipping:
         if not asked.isdisjoint(self.bindings.looked_up(at.function.syntax)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
-        on_data = set() if by_data else set(self._on_data(test, within))
+        on_data = self._installed.union(() if by_data else self._on_data(test, within))
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
@@ -136,6 +137,13 @@ class Skipping:
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
         return False
+
+    def _is_memory(self, test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+        return is_memory(test, body, self.bindings, bound, self._installed)
+
+    @cached_property
+    def _installed(self) -> frozenset[cst.CSTNode]:
+        return asked_of_libraries(self.facts.solution)
 
     def _sets_outliving(self, branch: cst.CSTNode, test: cst.BaseExpression, function: Function) -> bool:
         """Whether ``branch`` sets what ``test`` asks for, and the function says that this is ``global``: a memo."""
@@ -168,7 +176,7 @@ class Skipping:
                 if not by_absence and _goes_on(leaving) and _is_looked_up(leaving.test, cst.In, within):
                     continue  # `if genome in scores: continue`
                 is_reused = not self._is_settled_before(leaving, within) and not self._turns_away(leaving, within)
-                if is_reused and is_memory(leaving.test, within.syntax, self.bindings):
+                if is_reused and self._is_memory(leaving.test, within.syntax):
                     return True
                 if failures and not failures.isdisjoint(paths_read(leaving.test)):
                     return True
@@ -255,32 +263,6 @@ class Skipping:
     def _is_field(self, store: Store) -> bool:
         block = self.facts.parents.get(store.statement)
         return isinstance(block, cst.IndentedBlock) and isinstance(self.facts.parents.get(block), cst.ClassDef)
-
-
-def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bindings: Bindings, bound: Set[str] = frozenset()) -> bool:
-    """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
-
-    Args:
-        test: the condition.
-        body: the code under it, of which attributes, items and globals count: they outlive the function.
-        bindings: what the code of the file binds.
-        bound: the names to which the thing itself is bound.
-    """
-    for node in walk(test):
-        if type(node) is cst.Call and dotted(node.func) in ("hasattr", "getattr"):
-            return True
-        if type(node) is cst.ComparisonTarget and isinstance(node.operator, cst.In | cst.NotIn):
-            if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
-                return True
-    mentioned = paths_read(test)
-    if not mentioned.isdisjoint(bound) or not mentioned.isdisjoint(bindings.looked_up(body)):
-        return True
-    variables = {path for path in mentioned if path.isidentifier()}
-    lasting = mentioned - variables
-    return bool(
-        (variables and not variables.isdisjoint(bindings.declared(body)))
-        or (lasting and not (lasting.isdisjoint(bindings.assigned(body)) and lasting.isdisjoint(bindings.filled(body))))
-    )
 
 
 def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:
