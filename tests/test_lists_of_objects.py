@@ -21,7 +21,7 @@ BASE = """
             pass
 
     class Callbacks:
-        def __init__(self, callbacks=()):
+        def __init__(self, {taken}):
             self.callbacks = {listed}
 
         def add(self, callback):
@@ -119,6 +119,24 @@ LEAK = ["trainer.py: TLK105 warning"]
 )
 def test_who_hands_over_to_all_in_a_list_hands_over_to_each(tmp_path: Path, listed: str, made: str) -> None:
     assert _found(tmp_path, listed=listed, made=made) == LEAK
+
+
+@pytest.mark.parametrize("listed", ["callbacks", "list(callbacks)"])
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("callbacks = Callbacks(History())", LEAK),
+        ("callbacks = Callbacks(Printer(), History())", LEAK),
+        ("history = History(); callbacks = Callbacks(history, Printer(5))", LEAK),
+        ("callbacks = Callbacks(Printer(), Printer(5))", []),
+        ("callbacks = Callbacks(build(History))", []),
+        ("callbacks = Callbacks()", []),
+    ],
+)
+def test_objects_that_a_starred_parameter_takes_are_a_list_of_them(
+    tmp_path: Path, listed: str, made: str, found: list[str]
+) -> None:
+    assert _found(tmp_path, taken="*callbacks", listed=listed, made=made) == found
 
 
 @pytest.mark.parametrize(
@@ -248,6 +266,7 @@ def test_what_another_file_attaches_is_what_the_engine_has(
 def _found(
     folder: Path,
     *,
+    taken: str = "callbacks=()",
     listed: str = "list(callbacks)",
     fired: str = "callback.on_batch_end(*args)",
     history: str = "defaultdict(list)",
@@ -258,7 +277,7 @@ def _found(
     made: str = "callbacks = Callbacks([History(), Printer()])",
 ) -> list[str]:
     files = {
-        "base.py": BASE.format(listed=listed, fired=fired),
+        "base.py": BASE.format(taken=taken, listed=listed, fired=fired),
         "history.py": HISTORY.format(made=history, kept=kept, at_end=at_end),
         "trainer.py": TRAINER.format(logs=logs, each=each),
         "run.py": RUN.format(made=made),

@@ -24,6 +24,7 @@ from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
+from torchlint.facts.values.parameters import star_of
 
 if TYPE_CHECKING:
     from torchlint.project.arguments import Maker
@@ -122,6 +123,8 @@ class Linker:
         for position, parameter in enumerate(function.parameters[first:]):
             keys = (position, parameter.name)
             known = [(one, makers) for one in passings for key, makers in one.makers if key in keys]
+            if star_of(parameter) == "*":
+                known = [(one, gathered) for one in passings if (gathered := _gathered(one, position))]
             if known:
                 yield parameter, known
 
@@ -387,6 +390,12 @@ class Linker:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
+
+
+def _gathered(passing: Passing, first: int) -> Sequence[Maker]:
+    """What a call passes from a position on, as a list of it, whatever mode it is in."""
+    rest = (made for key, makers in passing.makers if isinstance(key, int) and key >= first for made in makers)
+    return [made._replace(in_list=True, in_evaluation=False, is_frozen=False) for made in rest]
 
 
 def _of_first_file(known: Sequence[_Passed]) -> list[Maker]:

@@ -23,6 +23,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import is_told_number
 from torchlint.facts.values.graph import Value
+from torchlint.facts.values.parameters import spread_into, star_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -52,12 +53,24 @@ class PassedObjects:
 
         All calls of a function would be gone through for each of them else: thousands, in a generated file.
         """
+        if argument is not None and star_of(parameter) == "*":
+            self._gather(call, parameter)
+            return
         given = self._solution.of(argument) if argument is not None else BOTTOM
         if given and PASSED.issuperset(map(type, given)):
             self._passing[parameter].add(call)
         else:
             self._passing[parameter].discard(call)
         self.give(parameter, given)
+
+    def _gather(self, call: Value, parameter: Value) -> None:
+        """Let the objects of the project's classes that a call passes be items of ``*meters``, which takes them."""
+        solution, spread = self._solution, spread_into(call)
+        given = (one for one in solution.given_by(call, parameter) if one not in spread)
+        objects = frozenset(atom for one in given for atom in solution.of(one) if atom.__class__ is Instance)
+        if objects:
+            solution.set_field(parameter, None, objects)
+            self.give(parameter, frozenset([Container(parameter)]))
 
     def give(self, parameter: Value, given: Abstract) -> None:
         """Let the objects among ``given`` reach a parameter."""

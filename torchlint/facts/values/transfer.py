@@ -104,7 +104,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     syntax = value.syntax
     if isinstance(syntax, cst.Param):
         if syntax.star:
-            return frozenset([Argument(value)])
+            return solution.objects.get(value, BOTTOM) | _passed_elsewhere(solution, value) | {Argument(value)}
         if syntax.annotation is not None:
             known = annotated(told_of(solution.graph, value))
             if known is not None:
@@ -125,11 +125,13 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     objects = frozenset([atom for atom in default if atom.__class__ not in _NO_OBJECTS])
     if isinstance(value.reference, Class):
         objects |= {Instance(value.reference)}
-    if value in solution.graph.foreign.passed:
-        passed = solution.given(value)
-        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module | Tool | Container))
-        objects |= known if known == passed else frozenset()
-    return given | objects | {Argument(value)}
+    return given | objects | _passed_elsewhere(solution, value) | {Argument(value)}
+
+
+def _passed_elsewhere(solution: Solution, parameter: Value) -> Abstract:
+    """What other files pass for a parameter, where all of that is known to be objects."""
+    passed = solution.given(parameter) if parameter in solution.graph.foreign.passed else BOTTOM
+    return passed if all(isinstance(atom, Instance | Module | Tool | Container) for atom in passed) else BOTTOM
 
 
 _NO_OBJECTS = frozenset([Plain, Unknown, Tensor])
