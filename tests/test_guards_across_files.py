@@ -309,27 +309,37 @@ OVERRIDE = """
         def forward(self, x):
             return self.layer(x)
 
+        def rate(self, x):
+            return self.layer(x).softmax(-1)
+
+        def width(self, x):
+            return self.layer.out_features - len(x)
+
     class Own(Judge):
         {decorator}
         def score(self, x):
-            return self.net(x)
+            return {given}
 
     judge = Own(Net())
 """
 
 
 @pytest.mark.parametrize(
-    ("base", "own", "found"),
+    ("base", "own", "given", "found"),
     [
-        ("@torch.no_grad()", "", ["own.py: TLK202 warning"]),
-        ("@torch.no_grad()", "@torch.inference_mode()", []),
-        ("", "", []),
+        ("@torch.no_grad()", "", "self.net(x)", ["own.py: TLK202 warning"]),
+        ("@torch.no_grad()", "", "self.net.rate(x).argmax(-1).tolist()", ["own.py: TLK202 warning"]),
+        ("@torch.no_grad()", "", "self.net.width(x)", []),
+        ("@torch.no_grad()", "", "next(self.net.parameters()).device", []),
+        ("@torch.no_grad()", "@torch.inference_mode()", "self.net(x)", []),
+        ("@torch.no_grad()", "@torch.inference_mode()", "self.net.rate(x)", []),
+        ("", "", "self.net(x)", []),
     ],
 )
 def test_a_guard_on_an_abstract_method_of_another_file_does_not_hold_for_what_overrides_it(
-    tmp_path: Path, base: str, own: str, found: list[str]
+    tmp_path: Path, base: str, own: str, given: str, found: list[str]
 ) -> None:
-    files = {"base.py": BASE.format(decorator=base), "own.py": OVERRIDE.format(decorator=own)}
+    files = {"base.py": BASE.format(decorator=base), "own.py": OVERRIDE.format(decorator=own, given=given)}
     assert Project(tmp_path, files).found("own.py") == found
 
 
@@ -339,7 +349,8 @@ def test_what_a_base_does_to_each_class_below_may_be_to_guard_it(tmp_path: Path)
             super().__init_subclass__(**options)
             cls.score = torch.no_grad()(cls.score)
 """
-    files = {"base.py": BASE.format(decorator="@torch.no_grad()") + hook, "own.py": OVERRIDE.format(decorator="")}
+    own = OVERRIDE.format(decorator="", given="self.net(x)")
+    files = {"base.py": BASE.format(decorator="@torch.no_grad()") + hook, "own.py": own}
     assert Project(tmp_path, files).found("own.py") == []
 
 

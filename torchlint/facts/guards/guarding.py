@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.building.guards import SETTERS, SWITCHES
 from torchlint.facts.guards.guard_names import Guard, Guards
 from torchlint.facts.turns.handoffs import is_network, lazy_work, runs_forward, thread_work
@@ -291,9 +292,17 @@ class _Search:
         return any(
             self.facts.modes.records(call)
             and call not in self.facts.flows.trained
-            and (self.facts.steps.calls_module(call) or self._calls_own_network(method, call) or _calls_given(call))
+            and (self._runs_network(call) or self._calls_own_network(method, call) or _calls_given(call))
             for call in self.facts.steps.calls_in(method)
         )
+
+    def _runs_network(self, call: Value) -> bool:
+        """``net(x)``, ``net.encode(x)``: whether a network runs, be it by a method of its own that gives a graph."""
+        if self.facts.steps.calls_module(call) or self.facts.extents.is_method_of_module(call):
+            return True
+        callee = call.callee
+        is_own = callee.op is Op.ATTRIBUTE and callee.name not in torch_api.module_methods()
+        return is_own and is_network(self.facts, callee.inputs[0]) and self.facts.flows.live(call) is not None
 
     def _calls_own_network(self, method: Function, call: Value) -> bool:
         """Whether ``self.net(x)`` is called, and what is kept there is treated as networks are.
