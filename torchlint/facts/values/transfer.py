@@ -183,8 +183,8 @@ def _operation(solution: Solution, value: Value) -> Abstract:
         return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
-    if value.name == "AddAssign" and inputs[0] and all(isinstance(atom, Container) for atom in inputs[0]):
-        return inputs[0]  # a list that is made longer
+    if value.name == "AddAssign" and all(isinstance(atom, Container) for atom in inputs[0]):
+        return inputs[0]  # a list that is made longer; as long as none is known, what is added is none yet
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
         others = [abstract - containers for abstract in inputs]
