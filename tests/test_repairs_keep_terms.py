@@ -95,6 +95,22 @@ def main():
     return net.weight.grad, float(METER.total)
 """
 
+BANK = "BANK = []\n\ndef put(value):\n    BANK.append(value)\n\ndef last():\n    return BANK[-1]\n"
+DEFAULT = """
+def put(value=None, kept=[]):
+    if value is not None:
+        kept.append(value)
+    return kept[-1]
+"""
+PUTTING = """
+def main():
+    net = nn.Linear(4, 3)
+    for x in batches():
+        loss = net(x).pow(2).mean()
+        {step}
+    return net.weight.grad, float({last})
+"""
+
 HEADED = HEAD + "from networks import {}\n"
 OBJECTIVE = "def objective(net, y):\n    return y.mean() + net.kept\n"
 SUM = """
@@ -185,6 +201,26 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "an objective of another file that runs the network": (
         {"networks": SUM, "main": HEADED.format("objective") + network(**TERM) + training("loss = objective(net, x)")},
         [],
+    ),
+    "a bank of another file that gives back": (
+        {"bank": BANK, "main": HEAD + "from bank import last, put\n"
+         + PUTTING.format(step="put(loss); last().backward(retain_graph=True)", last="last()")},
+        ["TLK107 unsafe"],
+    ),
+    "a bank of another file that is read": (
+        {"bank": BANK, "main": HEAD + "from bank import BANK, put\n"
+         + PUTTING.format(step="put(loss); BANK[-1].backward(retain_graph=True)", last="BANK[0]")},
+        ["TLK107 unsafe"],
+    ),
+    "a default of another file": (
+        {"bank": DEFAULT, "main": HEAD + "from bank import put\n"
+         + PUTTING.format(step="put(loss); put().backward(retain_graph=True)", last="put()")},
+        ["TLK107 unsafe"],
+    ),
+    "a bank of another file that is looked at": (
+        {"bank": BANK, "main": HEAD + "from bank import last, put\n"
+         + PUTTING.format(step="loss.backward(); put(loss); print(last().item())", last="last()")},
+        ["TLK105 safe"],
     ),
     "an objective of another file that reads nothing": (
         {"networks": OBJECTIVE.replace("net.kept", "net.body.bias.sum()"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchlint.source import lines_of
+from torchlint.syntax.filling_names import INSERTING
 
 __all__ = ["Outline", "empties", "mention", "only_calls", "sets_anew"]
 
@@ -27,6 +28,11 @@ _TABLING = re.compile(
     r"^[ \t]+([A-Za-z_]\w*)\[[^\]\n]+\] = ([A-Za-z_]\w*)[ \t]*\n(?:.*\n)*?[ \t]+return \2\b", re.MULTILINE
 )
 """``TABLE[name] = function``, and then ``return function``: what a decorator does that puts into a table."""
+
+_FILLING = re.compile(
+    rf"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]\n]*\])*(?:\.(?:{'|'.join(sorted(INSERTING))})\(|\[[^\]\n]*\]\s*=[^=]|\s*\+=)"
+)
+"""``BANK.append(value)``, ``BANK[name] = value``: what a function adds to."""
 
 TAKING = ("clear", "pop", "popitem", "popleft", "remove")
 """Methods of containers that take something out."""
@@ -141,7 +147,7 @@ class Outline:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
         A table is accompanied by what decorators put into it, such a decorator by the functions that use the table, and
-        who sets a global by the functions that read it.
+        who sets a global, or adds to one, by the functions that read it.
 
         Statements keep their order; what stands between them is left out. What is mentioned farther away than
         :data:`LONGEST_COMPANY` allows is left out as well, and so unknown.
@@ -168,9 +174,10 @@ class Outline:
         return "".join(_ended(lines[number - 1]) for number in numbers)
 
     def _using_what_is_set_by(self, name: str) -> list[str]:
-        """The functions of the file that mention a table into which ``name`` puts what it decorates, or its globals."""
+        """The functions of the file that mention a table into which ``name`` puts something, or its globals."""
         texts = list(map(self._text_of, self._definitions[name]))
         tables = {found for text in texts for found, _ in _TABLING.findall(text)}
+        tables.update(found for text in texts for found in _FILLING.findall(text))
         tables.update(one for text in texts for declared in _GLOBAL.findall(text) for one in _WORD.findall(declared))
         tables &= self._definitions.keys()
         return [

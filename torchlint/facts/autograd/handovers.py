@@ -6,6 +6,7 @@ and the call that hands the graph over is where it can be detached.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -166,10 +167,14 @@ class Handovers:
         readers: list[Function | None] = [owner.method(name) for name in wanting] if owner is not None else []
         known = self.solution.callers if owner is None and wanting else ()
         readers += [one for one in known if one.is_foreign and one.owner is None and one.name in wanting]
+        if keep.into > 0 and kept.holder is None:
+            readers.append(function)  # `def keep(value=None, kept=[])`: its default container is its own
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
         is_spent = self.flows.touches_spent(part)
         is_wanted = self.flows.is_trained_on if is_spent else self.flows.may_be_trained_on
+        if keep.into < 0 and any(map(is_wanted, self._globals_of_others.get(keep.attribute, ()))):
+            return True
         # What a reader computes where gradients are off is trained on by nobody: `distance(x)` of an evaluation.
         used = (
             is_wanted(call) and not self._leaves(kept, reader, call) and not self.flows.is_made_without(call)
@@ -180,6 +185,14 @@ class Handovers:
         # Who made the object may train on what others add to it: `terms.total.backward()`.
         names = [keep.attribute, *wanting] if keep.attribute and not is_spent else []
         return any(map(self.facts.others_train_on, names))
+
+    @cached_property
+    def _globals_of_others(self) -> dict[str, list[Value]]:
+        """What this file reads of other files, ``bank.ROWS``, by its last name."""
+        found: dict[str, list[Value]] = defaultdict(list)
+        for value in self.solution.graph.of(Op.GIVEN, Op.EXTERNAL, Op.ATTRIBUTE):
+            found[value.name.rpartition(".")[2]].append(value)
+        return found
 
     def _leaves(self, kept: KeptElsewhere, reader: Function, call: Value) -> bool:
         """Whether all that is used of the records which a reader gives in a CALL are other fields than that one."""

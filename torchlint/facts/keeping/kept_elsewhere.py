@@ -173,7 +173,8 @@ def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, give
         homes.append(Place(function.owner.root(), keep.attribute))
     elif holder is not None:
         homes += homes_of(facts.solution, holder)
-    return KeptElsewhere(call, function, keep, given, holder, tuple(homes), _name(facts, call, holder, keep))
+    name = _name(facts, call, holder, keep) or function.parameters[keep.into].name  # its own, by default
+    return KeptElsewhere(call, function, keep, given, holder, tuple(homes), name)
 
 
 def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) -> str:
