@@ -101,7 +101,8 @@ class LeftBehind:
 
     def _setting_elsewhere(self, place: Place) -> set[Function]:
         foreign = self.solution.graph.foreign
-        return {method for home, method in (*foreign.resets, *foreign.leaves) if home == place}
+        setting = [(home, method) for home, method, _ in foreign.resets]
+        return {method for home, method in (*setting, *foreign.leaves) if home == place}
 
     def _places(self, store: Store) -> list[Place]:
         """Where a store keeps it: an attribute or a variable, or the container that one has."""

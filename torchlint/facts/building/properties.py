@@ -41,7 +41,7 @@ def _attribute_set(setter: Function) -> str | None:
 
 
 def _only_statement(function: Function) -> cst.BaseSmallStatement | None:
-    body = function.syntax.body
+    body = function.syntax.body if isinstance(function.syntax, cst.FunctionDef) else None
     if not isinstance(body, cst.IndentedBlock):
         return None
     lines = [line for line in body.body if isinstance(line, cst.SimpleStatementLine)]

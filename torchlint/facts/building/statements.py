@@ -18,7 +18,6 @@ from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
 
-
 STACKS = frozenset(["contextlib.ExitStack", "contextlib.AsyncExitStack"])
 """Stacks of contexts, which are left where the stack is."""
 
