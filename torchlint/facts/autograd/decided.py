@@ -21,15 +21,34 @@ https://pytorch.org/blog/pytorch-0_4_0-migration-guide/
 def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
 
-    A switch there hangs on a condition (``set_grad_enabled(flag)``); or what goes in was detached for it, as for a
-    metric; or ``volatile=True``, the guard of torch before 0.4, stands at its input
+    A switch there hangs on a condition (``set_grad_enabled(flag)``), or around all that call its function; or what goes
+    in was detached for it, as for a metric; or ``volatile=True``, the guard of torch before 0.4, stands at its input
     (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file that may be written for that.
     """
-    if call.mode is Mode.MAYBE:
+    if _is_switched(solution, call):
         return True
     if call.arguments and _is_detached(solution, call.arguments[0]):
         return True
     return is_volatile(solution, call) and not needs_newer_torch(solution)
+
+
+def _is_switched(solution: Solution, call: Value, depth: int = 2) -> bool:
+    if call.mode is not Mode.INHERITED or depth == 0:
+        return call.mode is Mode.MAYBE
+    callers = solution.callers.get(call.function, ())
+    return bool(callers) and all(one.mode is Mode.OFF or _is_switched(solution, one, depth - 1) for one in callers)
+
+
+def is_asked_for(solution: Solution, call: Value, depth: int = 3) -> bool:
+    """Whether gradients are switched on for a call, or for one of its function: no guard around it would change that.
+
+    ``depth``: how many callers up it is looked for, itself among them.
+    """
+    if call.mode is Mode.ON and call.function.parent is not None:
+        return True
+    if call.mode is not Mode.INHERITED or depth == 1:
+        return False
+    return any(is_asked_for(solution, one, depth - 1) for one in solution.callers.get(call.function, ()))
 
 
 def is_volatile(solution: Solution, call: Value) -> bool:

@@ -11,7 +11,7 @@ from torchlint.facts.autograd.answers_in_arrays import AnswersInArrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.beside_training import BesideTraining
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.decided import is_asked_for, is_decided, is_volatile
 from torchlint.facts.autograd.demonstrations import Demonstrations
 from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.detached_ends import is_target_of_step
@@ -325,7 +325,7 @@ class Inferences:
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self.left_out.read_as_arrays:
             return False
-        if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
+        if is_decided(self.solution, call) or is_asked_for(self.solution, call) or self._is_brief(call):
             return False
         if self.left_out.has_no_weights(call) or is_target_of_step(self.flows, call):
             return False
@@ -364,10 +364,6 @@ class Inferences:
         if call not in self._detached:
             self._detached[call] = is_detached_answer(self.flows, call)
         return self._detached[call]
-
-    def _is_asked_for(self, call: Value) -> bool:
-        """Whether gradients are switched on for this very call: no guard around the function would change that."""
-        return call.mode is Mode.ON and call.function.parent is not None
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
