@@ -130,6 +130,20 @@ def test_a_table_stands_in_a_third_file(tmp_path: Path, table: str, guard: str, 
     assert Project(tmp_path, {**written, "tables.py": table}).found()[:1] == found
 
 
+@pytest.mark.parametrize(
+    ("returning", "found"),
+    [
+        ("def all_of_them():\n    return {'judge': judge}", []),
+        ("def scores(net, rows):\n    judge = len(rows)\n    return {'judge': judge}", ["judging.py: TLK201 warning"]),
+        ("def scores(judge):\n    return [judge]", ["judging.py: TLK201 warning"]),
+    ],
+)
+def test_what_a_function_binds_itself_is_none_of_the_functions_of_the_file(
+    tmp_path: Path, returning: str, found: list[str]
+) -> None:
+    assert Project(tmp_path, files({"after": returning}, {})).found()[:1] == found
+
+
 @pytest.mark.parametrize("filled", FILLED[:-2])
 def test_nobody_knows_who_calls_what_is_put_into_a_table_and_nowhere_taken_out(
     tmp_path: Path, filled: dict[str, str]

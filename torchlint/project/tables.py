@@ -96,6 +96,7 @@ class Tables:
             for table, values in _held_by(node)
             for value in values
             for held, is_guarded in _listed(value)
+            if not _is_local(node, held)
         ]
         for held, table in holding:
             if held in names:
@@ -187,6 +188,15 @@ def _held_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and (held := _made_of(node.value)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from ((one, held) for one in targets if isinstance(one, ast.Name | ast.Attribute))
+
+
+def _is_local(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement is a function that binds a name itself: what it returns under that is none of the file's."""
+    return isinstance(statement, _Function) and any(
+        name == (node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else None)
+        and not isinstance(getattr(node, "ctx", None), ast.Load)
+        for node in walk(statement)
+    )
 
 
 def _made_of(value: ast.expr | None) -> list[ast.expr]:
