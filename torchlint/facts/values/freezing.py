@@ -8,7 +8,7 @@ from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
-from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.graph import Class, Key, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import same_object
 from torchlint.facts.values.reaching import ends
@@ -155,10 +155,16 @@ def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
 
 
 def _taken_from(value: Value) -> Value:
-    """What a value is an item of, or an item of an item; itself for all others."""
-    while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-        value = value.inputs[0]
-    return value
+    """What a value is an item of, or an item of an item, be it counted or beside another one; itself for all others."""
+    keys: list[Key] = []
+    while True:
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            keys.append(value.keys[0])
+            value = value.inputs[0]
+        elif value.op is Op.CONTAINER and value.syntax is None and keys and keys[-1] in value.keys:
+            value = value.inputs[value.keys.index(keys.pop())]  # the pair that `enumerate`, `zip` or `items` makes
+        else:
+            return value
 
 
 def _is_unpacked(value: Value) -> bool:
