@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from projects import Project
@@ -55,6 +56,27 @@ HEARING = """
 def test_a_base_runs_what_the_class_below_has(tmp_path: Path, net: str, guard: str, found: list[str]) -> None:
     files = {"answering.py": ANSWERING, "hearing.py": HEARING.format(net=net, guard=guard)}
     assert sorted(Project(tmp_path, files).found()) == found
+
+
+WHOLE = """
+    def whole(self, frames):
+        {guard}:
+            return [{asked} for _ in range(9)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "guard", "found"),
+    [
+        ("self.answer(frames)", "with torch.no_grad()", []),
+        ("list(map(self.answer, frames))", "with torch.no_grad()", []),
+        ("self.answer(frames)", "if frames", ["answering.py: TLK201 warning"]),
+    ],
+)
+def test_and_the_class_below_may_guard_it(tmp_path: Path, asked: str, guard: str, found: list[str]) -> None:
+    hearing = HEARING.partition("    def listen")[0].format(net="Cell().eval()")
+    whole = indent(WHOLE.format(asked=asked, guard=guard), "    ")
+    assert sorted(Project(tmp_path, {"answering.py": ANSWERING, "hearing.py": hearing + whole}).found()) == found
 
 
 LOOPING = """
@@ -230,3 +252,48 @@ def test_what_an_imported_function_reads_is_read(tmp_path: Path, read: str, is_t
     gated = GATED.format(more="0.1 * extra_of(self.net)").replace("Learning, Summing", "Learning, Summing, extra_of")
     files = {"summing.py": summing, "gated.py": gated}
     assert Project(tmp_path, files).found() == (["gated.py: TLK111 warning"] if is_told else [])
+
+
+DRAWING = """
+    import torch
+    from torch import nn
+
+    class Drawing(nn.Module):
+        def forward(self, x):
+            h = self.body(x)
+            self.points = torch.tanh(self.plane(h))
+            return self.head(h)
+"""
+
+DRAWN = """
+    import torch
+    from torch import nn
+    from drawing import Drawing
+
+    class Drawn(Drawing):
+        def __init__(self):
+            super().__init__()
+            self.body, self.plane, self.head = nn.Linear(16, 32), nn.Linear(32, 2), nn.Linear(32, 4)
+            self.points = None
+
+        def take(self):
+            points = self.points.tolist()
+            {end}
+            return points
+
+    def main(loader):
+        net = Drawn()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(net.take())
+"""
+
+
+@pytest.mark.parametrize(("end", "is_told"), [("print(points)", True), ("self.points = None", False)])
+def test_what_a_base_leaves_the_class_below_may_take_away(tmp_path: Path, end: str, is_told: bool) -> None:
+    files = {"drawing.py": DRAWING, "drawn.py": DRAWN.format(end=end)}
+    assert Project(tmp_path, files).found() == (["drawing.py: TLK111 warning"] if is_told else [])

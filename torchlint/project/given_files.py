@@ -95,6 +95,16 @@ class GivenFiles:
         """Whether the code of a file runs on objects of another one: it reaches that, or has a base of its classes."""
         return path in self.reached_by(other) or other in self.bases_of(path)
 
+    def are_related(self, other: str, path: str) -> bool:
+        """Whether a class of one of two files derives from one of the other."""
+        return other in self.bases_of(path) or path in self.bases_of(other)
+
+    def hand_out(self, path: str, name: str) -> bool:
+        """Whether a file with a class below one of another takes a method ``name`` of its objects without a call."""
+        method = re.compile(rf"\bself\.{re.escape(name)}\b(?!\s*\()")
+        below = (one for one in self.importers(path) if f"self.{name}" in self.text_of(one))
+        return any(method.search(self.text_of(one)) and path in self.bases_of(one) for one in below)
+
     def imports(self, importer: str, path: str) -> bool:
         """Whether a file imports another one, or a package that does."""
         imported = self._imported_by(importer)

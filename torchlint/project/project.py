@@ -190,12 +190,14 @@ class Project:
         return starred(self._modules, self.outline, importer, origin, names)
 
     def guarding(self, path: str, name: str) -> Guarding:
-        """See :meth:`Guardings.guarding`; a base class in another file calls its methods, too."""
+        """See :meth:`Guardings.guarding`; a base in another file calls methods, too, and a class below hands them on."""
         place = os.path.abspath(path)
         found = self.guardings.guarding(place, name)
-        if found is Guarding.UNSEEN and self.bases.guard(place, name):
+        if found is not Guarding.UNSEEN:
+            return found
+        if self.bases.guard(place, name):
             return Guarding.ALWAYS
-        return found
+        return Guarding.ESCAPED if self.files.hand_out(place, name) else found
 
     def importers(self, path: str) -> tuple[str, ...]:
         """See :meth:`GivenFiles.importers`."""

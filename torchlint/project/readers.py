@@ -114,11 +114,15 @@ class Readers:
         return any(tree is None or uses_attribute(tree, attribute, of_own=one in bases) for one, tree in trees)
 
     def let_go(self, path: str, attribute: str) -> bool:
-        """Whether a file that reaches ``path`` takes away what objects have as ``attribute``: it sets it to None."""
+        """Whether a file that reaches ``path`` takes away what objects have as ``attribute``: it sets it to None.
+
+        Of its own objects only one that has a class above, or below, one of ``path``.
+        """
         with self._files.asked():
-            others = (one for one in self._files.mentioning_others(path, attribute) if self._files.works_on(one, path))
-            trees = map(self._files.tree_of, others)
-            return any(tree is None or lets_go(tree, attribute) for tree in trees)
+            mentioning = self._files.mentioning_others(path, attribute)
+            trees = [(one, self._files.tree_of(one)) for one in mentioning if self._files.works_on(one, path)]
+            related = {one for one, _ in trees if self._files.are_related(one, path)}
+            return any(tree is None or lets_go(tree, attribute, of_own=one in related) for one, tree in trees)
 
     def empty(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` empties what objects have as ``attribute``, or sets it anew."""

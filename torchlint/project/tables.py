@@ -96,7 +96,7 @@ class Tables:
             for table, values in _held_by(node)
             for value in values
             for held, is_guarded in _listed(value)
-            if not _is_local(node, held)
+            if held in names and not _is_local(node, held)
         ]
         for held, table in holding:
             if held in names:

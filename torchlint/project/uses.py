@@ -65,10 +65,16 @@ def uses_result(tree: ast.Module, name: str) -> bool:
     return _goes_on_with(tree, is_used)
 
 
-def lets_go(tree: ast.Module, name: str) -> bool:
-    """Whether a file sets an attribute ``name`` of objects that it is given to None, or deletes it."""
+def lets_go(tree: ast.Module, name: str, *, of_own: bool = False) -> bool:
+    """Whether a file sets an attribute ``name`` of objects that it is given to None, or deletes it.
+
+    ``of_own``: whether what a method does with ``self`` counts, if that is not how it begins.
+    """
+    makers = (node for node in walk(tree) if of_own and getattr(node, "name", "") == "__init__")
+    begun = {id(inner) for maker in makers for inner in walk(maker)}
     taken = (target for node in walk(tree) for target in _emptied_by(node) if isinstance(target, ast.Attribute))
-    return any(target.attr == name and last_name(target.value) != "self" for target in taken)
+    named = (target for target in taken if target.attr == name)
+    return any(not _is_of_own(target) or (of_own and id(target) not in begun) for target in named)
 
 
 def _emptied_by(node: ast.AST) -> list[ast.expr]:

@@ -141,7 +141,7 @@ class Linker:
             below = self._class_at_top(self._unit(found, 1))
             below.lineage()
             if isinstance(below.methods, Methods):
-                for name in below.methods.working_with(frozenset()):
+                for name in below.methods.working_with(cls.methods.keys()):
                     below.method(name)
 
     def _caller(self, passing: Passing) -> Unit:
