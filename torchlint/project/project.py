@@ -190,7 +190,7 @@ class Project:
         return starred(self._modules, self.outline, importer, origin, names)
 
     def guarding(self, path: str, name: str) -> Guarding:
-        """See :meth:`Guardings.guarding`; a base in another file calls methods, too, and a class below hands them on."""
+        """See :meth:`Guardings.guarding`; a base elsewhere calls methods as well, and a class below hands them on."""
         place = os.path.abspath(path)
         found = self.guardings.guarding(place, name)
         if found is not Guarding.UNSEEN:
