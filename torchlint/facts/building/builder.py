@@ -6,6 +6,7 @@ from collections.abc import Set
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.building.annotations import annotated_class, tell
 from torchlint.facts.building.data_classes import keep_fields
 from torchlint.facts.building.names import import_names, scope_names, star_origin
@@ -17,6 +18,9 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.syntax.tree import walk, walk_statements
+
+TRAINING = "training"
+"""The attribute of every module that says in which mode it is."""
 
 
 def build(module: cst.Module, project: Imports) -> ValueGraph:
@@ -62,8 +66,12 @@ def _asking_their_subclasses(graph: ValueGraph) -> list[Class]:
 
 
 def _having_less_than_they_use(graph: ValueGraph) -> list[Class]:
-    """The classes that use attributes of their objects which neither they nor any class of the file gives these."""
-    given = {store.attribute for store in graph.stores if store.attribute}
+    """The classes that use attributes of their objects which neither they nor any class of the file gives these.
+
+    What every module has says nothing.
+    """
+    given = {store.attribute for store in graph.stores} | torch_api.module_methods() | {TRAINING}
+    given |= {s.place.path for s in graph.stores if s.place is not None and isinstance(s.place.owner, Class)}
     used = ((v.function.owner, v.name) for v in graph.of(Op.ATTRIBUTE) if v.inputs[0] in v.function.parameters[:1])
     less = (owner for owner, name in used if owner is not None and name not in given and owner.method(name) is None)
     return list(dict.fromkeys(less))
