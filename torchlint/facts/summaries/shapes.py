@@ -47,8 +47,13 @@ WIDEST = 12
 
 
 def name_of(function: Function) -> str:
-    """The name of a function within its file: ``Meter.update``; "" for one that stands in another function."""
+    """The name of a function within its file: ``Meter.update``; "" for one that stands in another function.
+
+    Or that nobody finds by it: what a property is set by has the name of what gives it.
+    """
     if function.parent is None or function.parent.parent is not None or function.name == "<lambda>":
+        return ""
+    if function.owner is not None and function.owner.methods.get(function.name) is not function:
         return ""
     return function.full_name
 
