@@ -159,6 +159,11 @@ def test_what_a_function_has_trained_it_may_look_at(
     assert found == ([at] if is_found else [])
 
 
+def test_what_it_detaches_at_once_is_gone_with_the_statement() -> None:
+    body = ADAPTED.format(before="pass", after="pass", main=TASKS.format(used="total += error.item()"))
+    assert not lines(body.replace("error = (net(x) - y).pow(2).mean()", "error = (net(x) - y).pow(2).mean().detach()"))
+
+
 LAYERS = """def pooled(net, rows):
     net.eval(){frozen}
     total = 0.0

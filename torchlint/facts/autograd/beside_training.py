@@ -36,6 +36,8 @@ class BesideTraining:
         """Whether a function trains in loops alone, and runs a CALL after them: it looks at what it has trained."""
         if call.loop is not None or function.parent is None or call in self._stepped_by:
             return False
+        if call in self.flows.detached and not outlives_its_statement(self.solution, call):
+            return False
         stores = (store for store in self.solution.graph.stores if store.function is function)
         kept = [store.value for store in stores if store.attribute or store.place is not None]
         if call in self.flows.ancestry.of_all(kept):
