@@ -34,7 +34,7 @@ from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 if TYPE_CHECKING:
     from torchlint.facts.summaries.linking import Linker
 
-SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.OWN)
+SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.SUMMED, PartKind.OWN)
 """Parts that say how a result comes from what a function is given, or from what it calls."""
 
 

@@ -12,7 +12,7 @@ from torchlint.facts.building.names import all_parameters
 from torchlint.facts.summaries import receivers
 from torchlint.facts.summaries.effect_kinds import EffectSummary
 from torchlint.facts.summaries.following import followed
-from torchlint.facts.summaries.parts import Part, PartKind
+from torchlint.facts.summaries.parts import SUM, Part, PartKind
 from torchlint.facts.summaries.skeletons import function_syntax
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -138,13 +138,23 @@ class Bodies:
         if part.kind is PartKind.RESULT:
             called = calls[part.position]
             return self._linker.make(Op.OPERATION, (called,), function) if part.flag else called
-        items = tuple(
+        items = [
             self._returned(shape[0], calls, unit, function)
             if any(map(_comes_of_calls, shape))
             else self._linker.value_of(shape, unit, function)
             for _, shape in part.items
-        )
-        return self._linker.make(Op.CONTAINER, items, function, keys=tuple(key for key, _ in part.items))
+        ]
+        for position, (_, shape) in enumerate(part.items):
+            if shape[0].kind is PartKind.SUMMED:
+                items[position] = self._sum_of(items[shape[0].position], function)
+        return self._linker.make(Op.CONTAINER, tuple(items), function, keys=tuple(key for key, _ in part.items))
+
+    def _sum_of(self, summands: Value, function: Function) -> Value:
+        """The CALL that sums up all that a container holds."""
+        make = self._linker.make
+        method = make(Op.ATTRIBUTE, (summands,), function, name="values")
+        given = make(Op.CALL, (method,), function, name=method.name, keys=(None,))
+        return make(Op.CALL, (make(Op.EXTERNAL, (), function, name=SUM), given), function, name=SUM, keys=(None, 0))
 
     def _record(self, part: Part, unit: Unit, function: Function) -> Value:
         """The CALL of its class that makes a record."""
@@ -252,7 +262,9 @@ def _comes_of_calls(part: Part) -> bool:
     """Whether a part tells what a function returns of what it calls, be that in a tuple."""
     if part.kind is PartKind.RESULT:
         return True
-    return part.kind is PartKind.CONTAINER and any(_comes_of_calls(one) for _, shape in part.items for one in shape)
+    return part.kind is PartKind.CONTAINER and any(
+        one.kind is PartKind.SUMMED or _comes_of_calls(one) for _, shape in part.items for one in shape
+    )
 
 
 def _next_initializer(cls: Class | None) -> Function | None:

@@ -44,6 +44,8 @@ class PartKind(Symbol):
     """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds; without one, itself."""
     RESULT = "result"
     """What the call at ``position`` of the function's summary returns; with ``flag`` a tensor computed from that."""
+    SUMMED = "summed"
+    """The sum of all that the item at ``position`` of the same tuple holds."""
     DIFFERENTIABLE = "differentiable"
     RECORD = "record"
     """A record of the class ``name`` of the same file that the function makes of ``items``, by position or keyword."""
@@ -70,6 +72,8 @@ class Part:
 Shape: TypeAlias = "tuple[Part, ...]"
 """An abstract value without a graph to point into: its alternatives, in a fixed order."""
 
+
+SUM = "builtins.sum"
 
 OLDER, FROZEN = "older", "frozen"
 

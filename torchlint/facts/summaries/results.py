@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.records import makes_record
-from torchlint.facts.summaries.parts import Part, PartKind, Shape
+from torchlint.facts.summaries.parts import SUM, Part, PartKind, Shape
 from torchlint.facts.summaries.shapes import Shapes
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, Derived, Unknown, is_graphless
@@ -66,7 +66,7 @@ class Results:
             return None
         told, entries = False, list[tuple[Key, Shape]]()
         for key, item in (*zip(value.keys, value.inputs, strict=True), *added):
-            part = self._by_a_call(item, calls) or self._row(item, calls)
+            part = self._by_a_call(item, calls) or self._row(item, calls) or _sum_of_another(item, value.inputs)
             told |= part is not None
             entries.append((key, (part,) if part is not None else self.shapes.of(item)))
         return Part(PartKind.CONTAINER, items=tuple(entries)) if told else None
@@ -115,6 +115,14 @@ class Results:
             return value.inputs[:1] if self._operands(value.inputs[0]) else ()
         is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
         return value.inputs if value.op is Op.OPERATION or is_part else ()
+
+
+def _sum_of_another(item: Value, items: Sequence[Value]) -> Part | None:
+    """``total`` of ``total = sum(parts.values())`` and ``return total, parts``; None for anything else."""
+    given = item.arguments[0] if item.op is Op.CALL and item.callee.name == SUM and item.arguments else None
+    if given is not None and given.op is Op.CALL and given.callee.op is Op.ATTRIBUTE and given.callee.name == "values":
+        given = given.callee.inputs[0]
+    return Part(PartKind.SUMMED, position=items.index(given)) if given in items else None
 
 
 def _whole_of(operand: Value) -> Value:
