@@ -131,6 +131,19 @@ COLUMNS = """
 seen, action, odds = zip(*rows)
 seen, action, old = torch.stack(seen), torch.stack(action), torch.stack(odds).detach()
 """
+EACH_COLUMN = """
+seen, action, odds = (torch.stack(column) for column in zip(*rows))
+old = odds.detach()
+"""
+LISTED = """
+columns = list(zip(*rows))
+seen, action, odds = [torch.stack(column) for column in columns]
+old = odds.detach()
+"""
+MAPPED = """
+seen, action, odds = map(torch.stack, zip(*rows))
+old = odds.detach()
+"""
 IN_COLUMNS = """
 rows = Step(*zip(*rows))
 seen, action, old = torch.stack(rows.seen), torch.stack(rows.action), torch.stack(rows.odds).detach()
@@ -161,6 +174,9 @@ old = torch.stack([one.odds for one in rows]).detach()
         ("seen, action, odds", "(seen, action, odds)", BY_NUMBER),
         ("seen, action, odds", "(seen, action, odds)", UNPACKED),
         ("seen, action, odds", "(seen, action, odds)", COLUMNS),
+        ("seen, action, odds", "(seen, action, odds)", EACH_COLUMN),
+        ("seen, action, odds", "(seen, action, odds)", LISTED),
+        ("seen, action, odds", "Step(seen, action, odds)", MAPPED),
         ("seen, action, odds", '{"seen": seen, "action": action, "odds": odds}', BY_KEY),
     ],
 )
@@ -176,6 +192,14 @@ def test_a_field_whose_graph_no_sample_has_is_told(tmp_path: Path, parameters: s
         ("*fields", "Step(*fields)", BY_NAME, "odds.item()"),
         ("*fields", "fields", BY_NUMBER.replace(".item()", ""), "odds.detach()"),
         ("seen, action, odds", "(seen, action, odds)", COLUMNS.replace(".detach()", ""), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", EACH_COLUMN.replace(".detach()", ""), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", EACH_COLUMN.replace("(*rows)", "(*rows) if column"), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", LISTED.replace(".detach()", ""), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", LISTED + "self.last = columns\n", "odds"),
+        ("seen, action, odds", "(seen, action, odds)", LISTED + "seen = [seen for column in columns]\n", "odds"),
+        ("seen, action, odds", "(seen, action, odds)", LISTED.replace("torch.stack(", "keep("), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", MAPPED.replace(".detach()", ""), "odds"),
+        ("seen, action, odds", "(seen, action, odds)", MAPPED.replace("torch.stack", "keep"), "odds"),
         ("seen, action, odds", "(seen, action, odds.detach())", UNPACKED, "odds"),
         ("seen, action, odds", "(odds, action, seen)", COLUMNS, "odds"),  # which is then what is seen
         ("seen, action, odds", "(seen, action, odds)", COLUMNS + "self.last = odds\n", "odds"),

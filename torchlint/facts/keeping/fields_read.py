@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.keeping.by_field import CHOOSING, EACH, ByField
 from torchlint.facts.values.domain import is_graphless
-from torchlint.facts.values.graph import Class, Function, Op, Place, Value
+from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as
 from torchlint.facts.values.reaching import reached
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _TAKING = frozenset(["pop", "popleft"])
 """Methods of a list that give one of the rows."""
+
+_LISTING = frozenset(["builtins.list", "builtins.tuple"])
+"""Functions that give all items of what they are given, in their order."""
 
 _CHANGING = frozenset(["append", "appendleft", "extend", "insert", "clear", "remove", "sort", "reverse"])
 """Methods of a list that give none."""
@@ -80,6 +84,9 @@ class FieldsRead:
                     return None
                 if is_row and (columns := self._columns(user, value, names)) is not None:
                     fields += columns
+                elif is_row and _is_of_column(user, value):
+                    if any(self._leaves(one) for one in reached([user], self._before_columns)):
+                        return None
                 elif is_row and _is_record(user, value):
                     records.append(user)
                 elif is_row and _are_rows(user, value):
@@ -99,14 +106,49 @@ class FieldsRead:
         return fields
 
     def _columns(self, user: Value, rows: Value, names: tuple[str, ...]) -> list[tuple[str, Value]] | None:
-        """``seen, done = zip(*rows)``, ``Step(*zip(*rows))``: under each field what the rows have there."""
-        if user.op is not Op.CALL or user.callee.name != "builtins.zip" or spread_as(user, "*") != [rows]:
+        """``seen, done = zip(*rows)``, ``Step(*zip(*rows))``: under each field what the rows have there.
+
+        Be it that something is made of each column: ``seen, done = (torch.stack(one) for one in zip(*rows))``.
+        """
+        if not _gives_columns(user, rows):
             return None
         made = user.users[0] if len(user.users) == 1 else user
-        is_made = made.op is Op.CALL and spread_as(made, "*") == [user] and self.by_field.names(made) == names
-        whole = made if is_made else user
-        found = [(_field_read(one, names), one) for one in whole.users]
-        return found if all(name for name, _ in found) else None
+        if made.op is Op.CALL and spread_as(made, "*") == [user] and self.by_field.names(made) == names:
+            found = list(made.users)
+        else:
+            taken = self._taken_of_columns(user)
+            if taken is None:
+                return None
+            found = taken
+        fields = [(_field_read(one, names), one) for one in found]
+        return fields if all(name for name, _ in fields) else None
+
+    def _taken_of_columns(self, columns: Value) -> list[Value] | None:
+        """What is taken of columns, or of what is made of each of them in their order; None where that is not seen."""
+        found, pending = list[Value](), [columns]
+        while pending:
+            whole = pending.pop()
+            in_order = [one for one in whole.users if _keeps_order(one, whole)]
+            found += [one for one in whole.users if one not in in_order]
+            made = [self._made_in(loop) for loop in self.facts.graph.loops if loop.iterable is whole]
+            if None in made or whole in self._kept:
+                return None
+            pending += [*in_order, *(one for one in made if one is not None)]
+        return found
+
+    def _made_in(self, loop: Loop) -> Value | None:
+        """The list, or the generator, that has something for each turn of a loop; None for any other loop."""
+        turns = loop.syntax
+        if not isinstance(turns, cst.CompFor) or turns.ifs or turns.inner_for_in is not None:
+            return None
+        for made in self.facts.graph.of(Op.CONTAINER):
+            if isinstance(made.syntax, cst.GeneratorExp | cst.ListComp) and made.syntax.for_in is turns:
+                return made
+        return None
+
+    def _before_columns(self, value: Value) -> Iterator[Value]:
+        """Where a value goes in the turn of a loop over columns, up to what is made of them."""
+        return self._further(value) if not isinstance(value.syntax, cst.BaseComp) else iter(())
 
     def _is_end(self, user: Value) -> bool:
         """Whether nothing of a graph goes on through a use: a length, a number, what is computed without gradients."""
@@ -115,10 +157,10 @@ class FieldsRead:
 
     def _goes_on(self, method: Function, read: Value) -> bool:
         """Whether what is read, or is computed from it, leaves the method with its graph, is kept, or is trained on."""
-        return any(
-            value is method.result or value in self._kept or self._is_handed_on(value)
-            for value in reached([read], self._further)
-        )
+        return any(value is method.result or self._leaves(value) for value in reached([read], self._further))
+
+    def _leaves(self, value: Value) -> bool:
+        return value in self._kept or self._is_handed_on(value)
 
     def _further(self, value: Value) -> Iterator[Value]:
         return (user for user in value.users if not self._is_end(user))
@@ -141,6 +183,27 @@ class FieldsRead:
         for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE):
             found.setdefault(value.function, []).append(value)
         return found
+
+
+def _gives_columns(user: Value, rows: Value) -> bool:
+    return user.op is Op.CALL and user.callee.name == "builtins.zip" and spread_as(user, "*") == [rows]
+
+
+def _keeps_order(user: Value, columns: Value) -> bool:
+    """``list(zip(*rows))``, ``map(torch.stack, zip(*rows))``: whether a CALL gives something for each column."""
+    if user.op is not Op.CALL or user.arguments[-1:] != (columns,):
+        return False
+    if user.callee.name != "builtins.map":
+        return user.callee.name in _LISTING and len(user.arguments) == 1
+    return len(user.arguments) == 2 and torch_api.function(user.arguments[0].name) is not None
+
+
+def _is_of_column(user: Value, rows: Value) -> bool:
+    """Whether it is what a turn over the columns of rows has of one row: an item of ``column``."""
+    source = user.loop.iterable if user.op is Op.ELEMENT and user.loop is not None else None
+    while source is not None and source.op is Op.CALL and not _gives_columns(source, rows):
+        source = source.arguments[-1] if source.arguments and _keeps_order(source, source.arguments[-1]) else None
+    return source is not None and _gives_columns(source, rows)
 
 
 def _is_record(user: Value, rows: Value) -> bool:
