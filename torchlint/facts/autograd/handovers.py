@@ -171,6 +171,9 @@ class Handovers:
             readers.append(function)  # `def keep(value=None, kept=[])`: its default container is its own
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
+        is_inherited = kept.holder is not None and own_object(kept.call, kept.holder) is not None
+        if is_inherited and not training.isdisjoint(readers):
+            return True  # whoever runs the training of a base class
         is_spent = self.flows.touches_spent(part)
         is_wanted = self.flows.is_trained_on if is_spent else self.flows.may_be_trained_on
         if keep.into < 0 and any(map(is_wanted, self._globals_of_others.get(keep.attribute, ()))):
