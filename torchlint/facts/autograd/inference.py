@@ -37,7 +37,7 @@ from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class, may_be_module, may_be_optimizer, trains_on_result
-from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import has_frozen_part
 
