@@ -178,6 +178,33 @@ def test_an_object_of_another_file_that_reads_a_model_when_it_is_made(tmp_path: 
     assert found == (["run.py: TLK302 warning"] if leaks else [])
 
 
+def test_a_function_of_another_file_binds_none_of_the_variables_of_this_one(tmp_path: Path) -> None:
+    shapes = """
+        import torch
+
+        def stretched(x, rate):
+            return x * rate
+    """
+    run = """
+        import torch
+        from shapes import stretched
+
+        def main(net: torch.nn.Module, rows):
+            seen = 0
+
+            def note():
+                nonlocal seen
+                seen += 1
+
+            fast = torch.compile(stretched)
+            net.eval()
+            for x in rows:
+                note()
+                print(fast(net(x), 2.0).sum().item(), seen)
+    """
+    assert Project(tmp_path, {"shapes.py": shapes, "run.py": run}).found("run.py") == ["run.py: TLK201 warning"]
+
+
 SPIKES = """
     import spiking
     from torch import nn

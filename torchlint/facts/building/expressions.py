@@ -291,8 +291,9 @@ class ExpressionBuilder(SpreadBuilder):
             settings = self.resetting.by(callee.name, is_own=is_own)
         self.forget_settings(settings)
         for named in call.inputs if self.names.rebound else ():
-            if named.op is Op.FUNCTION and named.reference is not None:
-                self.state.forget_all(self.names.rebound & self.scopes[named.reference.syntax].declared)
+            scope = self.scopes.get(named.reference.syntax) if named.reference is not None else None
+            if named.op is Op.FUNCTION and scope is not None:  # one of another file binds nothing here
+                self.state.forget_all(self.names.rebound & scope.declared)
 
     def _is_evaluating(self, call: Value) -> bool:
         """Whether the called object, the object that has the method, or an argument was put into evaluation mode."""
