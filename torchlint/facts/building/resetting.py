@@ -14,8 +14,8 @@ from typing import TypeAlias
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.building.names import BUILTINS, assigned_in, imported_name
-from torchlint.syntax.tree import HOLD_STATEMENTS, children, dotted, walk
+from torchlint.facts.building.names import BUILTINS, bound_targets, imported_name, path_of
+from torchlint.syntax.tree import HOLD_STATEMENTS, LEAVES, READERS, children, dotted
 
 OBJECTS = "<objects>"
 """Stands for all that a call of an object may run, and of what is handed to somebody who calls it."""
@@ -25,6 +25,9 @@ CALLED_AS_OBJECTS = frozenset(["forward", "__call__", "training_step", "step", "
 
 PLAIN = BUILTINS.union(*map(dir, (list, dict, set, str, tuple, int, float)))
 """Functions that are built in and the methods of what they make, which run nothing of the file."""
+
+BINDING = frozenset([cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.AsName, cst.Call])
+"""What may set an attribute or an item; of calls ``setattr``, and methods that work in place."""
 
 LIBRARIES = ("torch.", "builtins.", "numpy.")
 """How the names of functions begin that set nothing on objects of the file."""
@@ -130,29 +133,43 @@ class Resetting:
         name, handed = node.name.value, set[str]()
         itself = node.params.params[0].name.value if owner and node.params.params else ""
         written = self._functions[f"{owner}.{name}" if name == "__init__" else name]
-        for path in assigned_in(node.body):
-            end = end_of(path)
-            if end != path:
-                self._attributes.add(end[1:])
-                written.settings.add((end, owner if path == f"{itself}{end}" else ""))
         for inner in _own(node.body):
             kind = inner.__class__
             if kind is cst.Call:
                 written.calls.add(self._called(inner.func, itself))  # type: ignore[attr-defined]
+            elif kind is cst.Arg:
+                given = inner.value  # type: ignore[attr-defined]
+                if given.__class__ is cst.Name:
+                    handed.add(given.value)
+                elif given.__class__ is cst.Attribute:
+                    handed.add(given.attr.value)
             elif kind is cst.Global or kind is cst.Nonlocal:
                 written.settings |= {(item.name.value, "") for item in inner.names}  # type: ignore[attr-defined]
-            elif kind is cst.Arg:
-                handed.add((dotted(inner.value) or "").rpartition(".")[2])  # type: ignore[attr-defined]
+            if kind in BINDING:
+                self._note(inner, written, itself, owner)
         return handed
+
+    def _note(self, node: cst.CSTNode, written: _Written, itself: str, owner: str) -> None:
+        """Note the attributes and items that one node of a function sets."""
+        for target in bound_targets(node):
+            path = None if target.__class__ is cst.Name else path_of(target)
+            if path is not None:
+                end = end_of(path)
+                self._attributes.add(end[1:])
+                written.settings.add((end, owner if path == f"{itself}{end}" else ""))
 
     def _called(self, function: cst.BaseExpression, itself: str) -> str:
         """The name under which a function is called, with a dot before that of a method of any object.
 
         That of a library's is "".
         """
-        full = imported_name(self._imports, function)
-        if full is not None and not _runs_objects(full):
-            return ""
+        root: cst.CSTNode = function
+        while root.__class__ is cst.Attribute:
+            root = root.value  # type: ignore[attr-defined]
+        if type(root) is cst.Name and root.value in self._imports:
+            full = imported_name(self._imports, function)
+            if full is not None and not _runs_objects(full):
+                return ""
         if type(function) is cst.Name:
             return function.value
         if type(function) is not cst.Attribute:
@@ -192,7 +209,13 @@ def _runs_objects(name: str) -> bool:
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """All under ``body`` but what stands in functions and classes that are defined there; lambdas belong to it."""
-    return walk(body, lambda node: node.__class__ is not cst.FunctionDef and node.__class__ is not cst.ClassDef)
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        kind = node.__class__
+        yield node
+        if kind not in LEAVES and kind is not cst.FunctionDef and kind is not cst.ClassDef:
+            pending += READERS[kind](node)
 
 
 def _definitions(module: cst.Module) -> Iterator[tuple[cst.FunctionDef | cst.ClassDef, str, bool]]:
