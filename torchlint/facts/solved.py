@@ -38,7 +38,7 @@ class Solved(Repairs):
         repeats: whether another file of the run calls a function of this one, by its name, in a loop.
         others_call_once: whether other files of the run call what this one defines by a name, each of them once.
         others_mention: whether a name stands in another file of the run that uses this one.
-        mentioned_below: whether a name stands in another file that this one imports, be it through others.
+        mentioned_below: whether an attribute of a name is written in another file that this one imports, however far.
         others_never_mention: whether other files of the run are seen to use this one, and none has a name in it.
         others_give: which arguments other files give a function of this file in any call; None where that is unclear.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.

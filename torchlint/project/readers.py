@@ -36,8 +36,8 @@ class Readers:
             return any(self._files.works_on(other, path) for other in mentioning)
 
     def mention_below(self, path: str, name: str) -> bool:
-        """Whether ``name`` stands in another file that ``path`` imports, be it through others."""
-        word = re.compile(rf"\b{re.escape(name)}\b")
+        """Whether an attribute of that name, or its text, stands in another file that ``path`` imports, however far."""
+        word = re.compile(rf"\.{re.escape(name)}\b|['\"]{re.escape(name)}['\"]")
         with self._files.asked():
             texts = (self._files.text_of(one) for one in sorted(self._files.reached_by(path) - {path}))
             return any(name in text and word.search(text) is not None for text in texts)

@@ -48,7 +48,7 @@ class UnseenTerms:
 
         Args:
             steps: of the file.
-            mentioned_below: whether a name stands in a file that this one imports.
+            mentioned_below: whether an attribute of a name is written in a file that this one imports.
         """
         self.steps, self.flows, self.solution = steps, steps.flows, steps.solution
         self._mentioned_below = mentioned_below

@@ -128,7 +128,7 @@ class Imports(Protocol):
         """Whether a name stands in another file of the run that reaches this one."""
 
     def mention_below(self, name: str) -> bool:
-        """Whether a name stands in another file of the project that this one imports, be it through others."""
+        """Whether an attribute of a name is written in another file that this one imports, be it through others."""
 
     def only_read(self, name: str) -> bool:
         """Whether other files of the run call a function of this one, and make only numbers of what it gives."""
