@@ -81,6 +81,32 @@ def test_a_list_of_another_file_that_its_file_empties(
         assert ("train.py: TLK102 warning" in found) is is_found
 
 
+def test_what_another_file_is_given_binds_no_variable_of_the_function_that_calls_it(tmp_path: Path) -> None:
+    files = {
+        "reading.py": "import torch\n\ndef number(loss):\n    return loss.item()\n",
+        "train.py": """
+            from torch import nn
+            from reading import number
+
+            def train(net: nn.Module, loader, optimizer):
+                last, shown = None, []
+
+                def step(x, y):
+                    nonlocal last
+                    last = (net(x) - y).pow(2).mean()
+                    last.backward()
+                    optimizer.step()
+
+                for x, y in loader:
+                    step(x, y)
+                    shown.append(number(last))
+                    shown.append(last)
+                return float(shown[0])
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == ["train.py: TLK102 warning"]
+
+
 def test_a_third_file_may_empty_a_list(tmp_path: Path) -> None:
     files = {
         "state.py": STATE.replace("{emptying}", RESET),
