@@ -343,7 +343,7 @@ class _Summariser:
                     gives_more=not all(map(self._is_parameter_or_number, call.arguments)),
                     evaluating=call.evaluating,
                     loop=self._loops.number(call.loop),
-                    is_skipped=self.facts.skipping.is_skipped(call, call.loop or function),
+                    is_skipped=(base < 1 or not path) and self.facts.skipping.is_skipped(call, call.loop or function),
                     is_trained_on=call in self.flows.trained,
                     is_live=any(map(is_live, self.solution.final(call))),
                     leaves=call in self.flows.leaving or call in self.facts.taps.leaving,

@@ -72,7 +72,8 @@ class CallSummary:
         mode: the grad mode there, by its value.
         evaluating: ``.eval()`` was called before it.
         loop: the number of the innermost loop around it, see :attr:`FunctionSummary.loops`; -1 without one.
-        is_skipped: it need not run in each turn of that loop or, without one, each time that the function does.
+        is_skipped: it need not run in each turn of that loop or, without one, each time that the function does; told of
+            functions, those that are given included, and of methods of the object alone.
         is_trained_on: its result flows into a backward, or may do so.
         is_live: that is known to have a graph there.
         leaves: its graph, if it has one, leaves the function.
