@@ -66,23 +66,35 @@ STEP = """
         {more}
 """
 
-MADE = "Denoiser(net, torch.optim.Adam(net.parameters()), batches).run(3)"
-MAIN = f"""
+MAIN = """
     import torch
     from torch import nn
     from denoise import Denoiser
 
     def main(batches):
         net = nn.Linear(16, 16)
-        {MADE}
+        {made}(net, torch.optim.Adam(net.parameters()), batches).run(3)
+
+    TRAINERS = {{"denoise": Denoiser}}
 """
+MADE = ["Denoiser", 'TRAINERS["denoise"]']
 
 
 def found(
-    folder: Path, note: str, *, train: str = "loss.backward()", begin: str = "pass", more: str = "pass"
+    folder: Path,
+    note: str,
+    made: str,
+    *,
+    train: str = "loss.backward()",
+    begin: str = "pass",
+    more: str = "pass",
 ) -> list[str]:
     loop = RUN.format(train=train, begin=begin)
-    files = {"base.py": BASE.format(loop=loop), "denoise.py": STEP.format(note=note, more=more), "main.py": MAIN}
+    files = {
+        "base.py": BASE.format(loop=loop),
+        "denoise.py": STEP.format(note=note, more=more),
+        "main.py": MAIN.format(made=made),
+    }
     return Project(folder, files).found()
 
 
@@ -95,21 +107,24 @@ NOTES = [
 ]
 
 
+@pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("note", NOTES)
 def test_what_a_step_hands_to_a_method_that_its_class_inherits_is_kept_with_its_graph(
-    tmp_path: Path, note: str
+    tmp_path: Path, note: str, made: str
 ) -> None:
-    assert found(tmp_path, note) == ["denoise.py: TLK105 warning"]
+    assert found(tmp_path, note, made) == ["denoise.py: TLK105 warning"]
 
 
+@pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize(
     "note",
     ["self.note(fit.detach())", "self.note(fit.item())", "self.note_number(fit)", "self.add(fit=fit.detach())", "pass"],
 )
-def test_numbers_are_not(tmp_path: Path, note: str) -> None:
-    assert found(tmp_path, note) == []
+def test_numbers_are_not(tmp_path: Path, note: str, made: str) -> None:
+    assert found(tmp_path, note, made) == []
 
 
+@pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize(
     ("note", "base"),
     [
@@ -121,11 +136,11 @@ def test_numbers_are_not(tmp_path: Path, note: str) -> None:
     ],
 )
 def test_what_the_base_class_trains_on_or_gives_up_or_never_trains_on_is_not(
-    tmp_path: Path, note: str, base: dict[str, str]
+    tmp_path: Path, note: str, base: dict[str, str], made: str
 ) -> None:
-    assert found(tmp_path, note, **base) == []
+    assert found(tmp_path, note, made, **base) == []
 
 
 def test_a_class_with_a_loop_of_its_own_is_not_run_by_that_of_its_base(tmp_path: Path) -> None:
     own = "def run(self, epochs):\n            print(self.step(next(self.batches)))"
-    assert found(tmp_path, "self.note(fit)", more=own) == []
+    assert found(tmp_path, "self.note(fit)", MADE[0], more=own) == []

@@ -73,8 +73,8 @@ class FileImports:
     def train(self) -> bool:
         return self.project.readers.train(self.path)
 
-    def train_on(self, attribute: str) -> bool:
-        return self.project.readers.train_on(self.path, attribute)
+    def train_on(self, attribute: str, *, by_bases: bool = True) -> bool:
+        return self.project.readers.train_on(self.path, attribute, by_bases=by_bases)
 
     def train_through(self, attribute: str) -> bool:
         return self.project.readers.train_through(self.path, attribute)

@@ -87,8 +87,10 @@ class Readers:
             trainers = (other for other in self._files.others(path) if may_train(self._files.text_of(other)))
             return any(self._files.works_on(other, path) for other in trainers)
 
-    def train_on(self, path: str, attribute: str) -> bool:
+    def train_on(self, path: str, attribute: str, *, by_bases: bool = True) -> bool:
         """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.
+
+        ``by_bases``: or one that has a base of a class of ``path``.
 
         One that Python asks for, ``__call__``, is written nowhere: whoever trains may go on with it.
         """
@@ -97,7 +99,7 @@ class Readers:
             return any(
                 (not is_written or f".{attribute}" in self._files.text_of(other))
                 and may_train(self._files.text_of(other))
-                and self._files.works_on(other, path)
+                and (self._files.works_on(other, path) if by_bases else path in self._files.reached_by(other))
                 and (not is_written or self._may_use(other, path, attribute))
                 for other in self._files.others(path)
             )

@@ -187,7 +187,8 @@ class Handovers:
             return True
         # Who made the object may train on what others add to it: `terms.total.backward()`.
         names = [keep.attribute, *wanting] if keep.attribute and not is_spent else []
-        return any(map(self.facts.others_train_on, names))
+        # What the methods of its own class do with it is known.
+        return any(self.facts.others_train_on(name, by_bases=not is_inherited) for name in names)
 
     @cached_property
     def _globals_of_others(self) -> dict[str, list[Value]]:

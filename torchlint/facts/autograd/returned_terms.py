@@ -33,7 +33,7 @@ def is_trained_by_others(facts: Facts, value: Value) -> bool:
     """
     function = value.function
     is_own = not function.is_foreign and not function.is_generator and function.name != "<lambda>"
-    if not is_own or function.result is None or facts.solution.callers.get(function):
+    if not is_own or function.result is None or facts.solution.callers_in_file(function):
         return False
     if value not in _terms(facts, function) or not facts.modes.records(value):
         return False

@@ -139,8 +139,11 @@ class Imports(Protocol):
     def train(self) -> bool:
         """Whether another file of the run that reaches this one trains."""
 
-    def train_on(self, attribute: str) -> bool:
-        """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
+    def train_on(self, attribute: str, *, by_bases: bool = True) -> bool:
+        """Whether another file of the run that reaches this one trains, and goes on with such an attribute.
+
+        ``by_bases``: or has a base of a class of this one.
+        """
 
     def train_through(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one may run a backward over what such an attribute has."""
@@ -242,7 +245,7 @@ class NoImports:
         """Nobody else is seen."""
         return False
 
-    def train_on(self, attribute: str) -> bool:
+    def train_on(self, attribute: str, *, by_bases: bool = True) -> bool:
         """Nobody else is seen."""
         return False
 
