@@ -59,6 +59,37 @@ def test_which_network_an_object_was_made_with_says_whether_it_differentiates(
     assert Project(tmp_path, files).found("train.py") == found
 
 
+def test_a_function_of_another_file_binds_no_variable_of_the_one_around_its_call(tmp_path: Path) -> None:
+    files = {
+        "scaling.py": """
+            def scaled(loss):
+                return 2 * loss
+        """,
+        "train.py": """
+            import torch
+            from torch import nn
+            from scaling import scaled
+
+            def train(loader):
+                net, total = nn.Linear(3, 1), 0.0
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+                def note(loss):
+                    nonlocal total
+                    total = total + loss
+
+                for x in loader:
+                    loss = scaled(net(x).mean())
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    note(loss)
+                return float(total)
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == ["train.py: TLK101 warning"]
+
+
 @pytest.mark.parametrize(("flag", "found"), [("False", []), ("True", ["train.py: TLK101 error"])])
 def test_a_flag_says_whether_a_function_of_another_file_cuts_the_graph_off(
     tmp_path: Path, flag: str, found: list[str]
