@@ -165,7 +165,7 @@ class Resetting:
         """
         root: cst.CSTNode = function
         while root.__class__ is cst.Attribute:
-            root = root.value  # type: ignore[attr-defined]
+            root = root.value
         if type(root) is cst.Name and root.value in self._imports:
             full = imported_name(self._imports, function)
             if full is not None and not _runs_objects(full):
