@@ -10,14 +10,15 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
-from torchlint.facts.summaries.parts import OLDER, Part, PartKind, Shape
+from torchlint.facts.summaries.parts import Part, PartKind, Shape
+from torchlint.facts.summaries.passed import Passed, gathered, of_first_file, passed_shape
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
 from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary
 from torchlint.facts.summaries.units import Methods, Unit
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 FURTHEST = 3
 """How many imports away from the file what it needs is followed."""
-
-_Passed: TypeAlias = "tuple[Passing, Sequence[Maker]]"
-"""A call of another file, and what made the argument there."""
 
 FIRST_INDEX = 1_000_000_000
 """Values of other files come after the file's own ones wherever an order is asked for."""
@@ -59,7 +57,7 @@ class Linker:
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._realised: dict[Value, Abstract] = {}
         self._asked: set[Function] = set()
-        self._passed: dict[Value, list[_Passed]] = {}
+        self._passed: dict[Value, list[Passed]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
 
@@ -101,20 +99,20 @@ class Linker:
         """Say that a function adds its parameter to a list: what it is passed call by call is all in there."""
         known = self._passed.get(parameter, [])
         if len(known) > 1:
-            self._say_passed(parameter, known[0][0], _of_first_file(known))
+            self._say_passed(parameter, known[0][0], of_first_file(known))
 
     def passed_elsewhere(self, method: Function, unit: Unit) -> None:
         """Say what the files of the run pass to a method of a class of another file, call by call."""
         known = self._known(method, unit.found.imports) if method not in self._asked else ()
         self._asked.add(method)
         for parameter, passed in known:
-            self._say_passed(parameter, passed[0][0], _of_first_file(passed))
+            self._say_passed(parameter, passed[0][0], of_first_file(passed))
 
     def _say_passed(self, parameter: Value, passing: Passing, makers: Sequence[Maker]) -> None:
-        self._shapes[parameter] = _passed_shape(makers), self._caller(passing)
+        self._shapes[parameter] = passed_shape(makers), self._caller(passing)
         self.foreign.passed.add(parameter)
 
-    def _known(self, function: Function, imports: Imports) -> Iterator[tuple[Value, list[_Passed]]]:
+    def _known(self, function: Function, imports: Imports) -> Iterator[tuple[Value, list[Passed]]]:
         """The parameters of which is known what files pass, each with that, call by call."""
         name, owner = function.name, function.owner
         if owner is not None:
@@ -124,7 +122,7 @@ class Linker:
             keys = (position, parameter.name)
             known = [(one, makers) for one in passings for key, makers in one.makers if key in keys]
             if star_of(parameter) == "*":
-                known = [(one, gathered) for one in passings if (gathered := _gathered(one, position))]
+                known = [(one, rest) for one in passings if (rest := gathered(one, position))]
             if known:
                 yield parameter, known
 
@@ -390,28 +388,3 @@ class Linker:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
-
-
-def _gathered(passing: Passing, first: int) -> Sequence[Maker]:
-    """What a call passes from a position on, as a list of it, whatever mode it is in."""
-    rest = (made for key, makers in passing.makers if isinstance(key, int) and key >= first for made in makers)
-    return [made._replace(in_list=True, in_evaluation=False, is_frozen=False) for made in rest]
-
-
-def _of_first_file(known: Sequence[_Passed]) -> list[Maker]:
-    """What is passed in all calls of the file of the first one."""
-    makers = (made for passing, made in known if passing.path == known[0][0].path)
-    return list(dict.fromkeys(maker for made in makers for maker in made))
-
-
-def _passed_shape(makers: Sequence[Maker]) -> Shape:
-    """What an argument is by what made it; see :attr:`Passing.makers`."""
-    single = tuple(_made(maker) for maker in makers if not maker.in_list)
-    listed = tuple(enumerate((_made(maker),) for maker in makers if maker.in_list))
-    return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single
-
-
-def _made(maker: Maker) -> Part:
-    if maker.container:
-        return Part(PartKind.CONTAINER, OLDER if maker.is_older else "", flag=maker.container == "dict")
-    return Part(PartKind.MADE, maker.name, max(maker.item, 0), flag=maker.item >= 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,7 +16,6 @@ from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import debugging, emptying, figures, profiling, recording
 from torchlint.facts.keeping import loading
-from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.handed_over import HandedOver
@@ -34,15 +33,16 @@ from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps
 from torchlint.facts.summaries.loops import NO_LOOP, Loops
 from torchlint.facts.summaries.own_states import OwnStates
+from torchlint.facts.summaries.parameters import Parameters
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
-from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, ParameterSummary, Summary
+from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, Summary
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import Container, History, Module, Tensor, is_live, surely_graphless
-from torchlint.facts.values.frameworks import is_forward, is_module_class, told_of
+from torchlint.facts.values.domain import Container, is_live, surely_graphless
+from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
@@ -55,12 +55,6 @@ from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-FREEZING_CALLS = 3
-"""So many functions deep it is looked for who freezes a module."""
-
-FURTHEST_PART = 3
-"""So many attributes away what flows into a backward is told."""
 
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
@@ -107,7 +101,7 @@ class _Summariser:
         self._circles, self._holders = Circles(facts), Holders(facts)
         self._letting_go, self._handed_over = LettingGo(facts, self._holders), HandedOver(facts, self._holders)
         self._holding = HoldingAttributes(facts, self._holders)
-        self._loops = Loops(facts)
+        self._parameters, self._loops = Parameters(facts, self.shapes), Loops(facts)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
 
@@ -161,7 +155,7 @@ class _Summariser:
         keeps = self._keeps.of(function)
         return FunctionSummary(
             name=function.name,
-            parameters=tuple(map(self._parameter, function.parameters)),
+            parameters=tuple(map(self._parameters.of, function.parameters)),
             result=self._results.of(function, list(calls)),
             decorators=function.decorators,
             guard=function.guard.value,
@@ -204,7 +198,7 @@ class _Summariser:
             hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
             differentiates_by=tuple(dict.fromkeys(given_several(self.facts, function))),
-            cuts=cut_by(self.flows, function, self._handed_on) if not keeps else (),
+            cuts=cut_by(self.flows, function, self._parameters.handed_on) if not keeps else (),
             closure=self._closure(function),
         )
 
@@ -221,7 +215,7 @@ class _Summariser:
         keeps = self._keeps.of(made) if isinstance(made, Function) and made.parent is function else ()
         if not isinstance(made, Function) or not keeps:
             return None
-        parameters = map(self._parameter, parameters_with_captured(made))
+        parameters = map(self._parameters.of, parameters_with_captured(made))
         return FunctionSummary(function.name, tuple(parameters), guard=made.guard.value, keeps=keeps)
 
     def _given_back(self, function: Function) -> Iterator[EffectSummary]:
@@ -265,64 +259,6 @@ class _Summariser:
         methods = function.owner.methods.values() if function.owner is not None else ()
         if not self.facts.taps.tapping.isdisjoint([function, *(methods if function.name == "__init__" else ())]):
             yield EffectSummary(EffectKind.TAPS, function.name)
-
-    def _parameter(self, parameter: Value) -> ParameterSummary:
-        syntax = parameter.syntax
-        annotation, star = "", ""
-        if isinstance(syntax, cst.Param):
-            star = str(syntax.star or "")
-            annotation = told_of(self.solution.graph, parameter)
-        evidence = self.solution.evidence.get(parameter, ())
-        return ParameterSummary(
-            name=parameter.name,
-            star=star,
-            annotation=annotation,
-            default=self.shapes.of(parameter.inputs[0]) if parameter.inputs else (),
-            is_module=any(isinstance(atom, Module) for atom in evidence),
-            is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
-            reaches_backward=parameter in self.flows.trained and self.facts.steps.trains(parameter.function),
-            is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
-            escapes=parameter in self._handed_on,
-            is_frozen=self._freezes(parameter, FREEZING_CALLS),
-            trained_parts=tuple(dict.fromkeys(self._trained_parts(parameter))),
-            parts=self._parts_used(parameter),
-        )
-
-    def _parts_used(self, parameter: Value) -> tuple[str, ...] | None:
-        """The attributes by which a parameter goes into a loss or leaves its function; None where it is used whole."""
-        is_stored = any(store.value is parameter for store in self.facts.graph.stores)
-        if is_stored or not all(map(asks_for_part, parameter.users)):
-            return None
-        used = (self.flows.trained, self.flows.leaving, self._handed_on)
-        return tuple(dict.fromkeys(one.name for one in parameter.users if any(one in values for values in used)))
-
-    def _trained_parts(self, value: Value, hops: int = FURTHEST_PART) -> Iterator[str]:
-        """``rollout.values`` of ``self``: the attributes of a value that are used, and flow into a backward."""
-        for part in filter(asks_for_part, value.users if hops else ()):
-            if part in self.flows.trained:
-                inner = list(self._trained_parts(part, hops - 1))
-                yield from (f"{part.name}.{one}" for one in inner)
-                yield from [] if all(map(asks_for_part, part.users)) else [part.name]
-
-    @cached_property
-    def _handed_on(self) -> frozenset[Value]:
-        """All that flows into code that is not seen, whatever becomes of what that gives back."""
-        calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
-        return self.flows.ancestry.of_all(argument for call in calls for argument in call.arguments)
-
-    def _freezes(self, parameter: Value, depth: int) -> bool:
-        """Whether a module that is passed for a parameter is told not to require grad, there or in what is called."""
-        if parameter in self.solution.frozen:
-            return True
-        calls = self.facts.steps.calls_in(parameter.function) if depth else ()
-        passed = (
-            inner
-            for call in calls
-            for callee in self.solution.functions_of(call)
-            for inner, given in self.solution.callers[callee][call].items()
-            if given is not None and (given is parameter or (given.op is Op.PHI and parameter in given.inputs))
-        )
-        return any(self._freezes(inner, depth - 1) for inner in passed)
 
     def _calls(self, function: Function) -> dict[Value, CallSummary]:
         """The calls of modules and of what ``self`` holds."""
