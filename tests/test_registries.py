@@ -68,7 +68,7 @@ PLAIN = {
     [
         ({}, ["warning"]),
         ({"taken": 'TABLE.get(message["task"])'}, ["warning"]),
-        ({"given": "print"}, []),
+        ({"given": "print"}, ["warning"]),  # the table has the function, whatever its name is bound to
         ({"name": "payload['lang']"}, ["note"]),
         ({"put": "print(name, function)"}, []),
         ({"put": "TABLE[name] = name"}, []),

@@ -24,6 +24,7 @@ KEPT = frozenset(["TLK101", "TLK102", "TLK103", "TLK104", "TLK105", "TLK106", "T
 """What tells of one and the same graph: of another file it is said where that is given it."""
 
 KNOWN = {
+    "bases TLK101-leak_parts_beside_the_loss": "-TLK10*",
     "bases TLK103-leak_hebbian_trace": "-TLK10*",
     "bases TLK104-leak_plan_of_the_next_moves": "-TLK10*",
     "bases TLK107-leak_trainer_with_scaler": "-TLK107",
