@@ -614,6 +614,40 @@ def test_a_scaled_loss_is_the_loss_wherever_its_backward_stands(base: str, backw
     assert len([one for one in found if one.call.function.name == "fit"]) == count
 
 
+ADVERSARIES = """
+import itertools
+from models import Base, Cost, build
+class Translator(Base):
+    def __init__(self, options):
+        Base.__init__(self, options)
+        self.maker, self.critic, self.other = (build(name, options) for name in ("maker", "critic", "other"))
+        self.cost = Cost(options).to(self.device)
+        self.maker_steps = torch.optim.Adam(self.maker.parameters(), lr=options.lr)
+        parameters = itertools.chain(self.critic.parameters(), self.other.parameters())
+        self.critic_steps = torch.optim.Adam(parameters, lr=options.lr)
+    def forward(self):
+        self.made = self.maker(self.drawn)
+    def judge(self, critic, real, made):
+        loss = self.cost(critic(real), True) + self.cost(critic(made.detach()), False)
+        loss.backward()
+        return loss.item()
+    def optimize(self):
+        self.forward()
+        self.maker_steps.zero_grad()
+        loss = self.cost(self.critic(self.made), True) + self.cost(self.other(self.made), True)
+        loss.backward()
+        self.maker_steps.step()
+        self.critic_steps.zero_grad()
+        self.judged = self.judge(self.critic, self.photo, self.made)
+        self.judged += self.judge(self.other, self.photo, self.made)
+        self.critic_steps.step()
+"""
+
+
+def test_an_object_that_steps_the_optimizers_of_its_parts_is_no_network_with_its_own() -> None:
+    assert Program(ADVERSARIES).facts.untrained_forwards == []
+
+
 DRAWS = """
 from transformers import AutoModelForCausalLM
 class Own(nn.Module):

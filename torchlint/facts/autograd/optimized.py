@@ -249,8 +249,9 @@ class Optimized:
         # A world steps by a move.
         calls = (call.callee for call in self.solution.graph.of(Op.CALL) if not call.arguments)
         optimizers = (one.inputs[0] for one in calls if one.op is Op.ATTRIBUTE and one.name == "step")
+        # An object that steps by itself has optimizers for parts of it, which may be several.
         owners = (one.inputs[0] for one in optimizers if one.op is Op.ATTRIBUTE)
-        return [owner for owner in owners if self._is_network(owner)]
+        return [owner for owner in owners if owner.op is not Op.PARAMETER and self._is_network(owner)]
 
     def _descended_elsewhere(self) -> Iterator[Value]:
         """The modules of which functions of other files read the gradients: a step written by hand there."""
