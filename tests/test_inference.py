@@ -47,6 +47,28 @@ def test_another_model_in_eval_mode() -> None:
     assert found(body) == []
 
 
+def test_what_an_object_begins_with_is_nothing_that_a_call_sets_anew() -> None:
+    body = """
+class Imputer(Model):
+    def __init__(self, net):
+        super(Imputer, self).__init__()
+        self.net = net
+    def train(self, sets):
+        for one in sets:
+            train = load(one)
+            sets.append(train)
+        self.net = load(sets)
+    def values(self, loader, scaled):
+        self.net.eval()
+        found = []
+        for batch in loader:
+            x = load(batch)
+            found.append(self.net.scale(x) if scaled else self.net.rate(x))
+        return torch.cat(found).cpu().detach().numpy()
+"""
+    assert found(body) == [11]
+
+
 def test_the_gradient_of_the_output_is_wanted() -> None:
     body = "def f(model, x):\n    model.eval()\n    y = model(x)\n    {}\n    return x\n"
     assert found(body.format("y.sum().backward()")) == []

@@ -61,17 +61,21 @@ class Resetting:
         self._functions: dict[str, _Written] = defaultdict(_Written)
         self._attributes: set[str] = set()
         self._known: dict[str, Settings] = {}
-        handed = set(CALLED_AS_OBJECTS)
+        handed, named, free = set(CALLED_AS_OBJECTS), set[str](), set[str]()
         for node, owner, is_nested in _definitions(module):
             if isinstance(node, cst.ClassDef):
                 bases = [(dotted(one.value) or "").rpartition(".")[2] for one in node.bases]
                 self._bases[node.name.value] = bases
                 self._functions[node.name.value].calls |= {f"{node.name.value}.__init__", *bases}
+                free.add(node.name.value)
                 continue
-            handed |= self._read(node, owner)
+            self._read(node, owner, handed, named)
             if is_nested:
                 handed.add(node.name.value)
-        self._functions[OBJECTS].calls |= handed & self._functions.keys()
+            if not owner:
+                free.add(node.name.value)
+        # A variable may be called as a method is: only an attribute is one that is handed over.
+        self._functions[OBJECTS].calls |= (handed | (named & free)) & self._functions.keys()
         self._spread()
 
     def by(self, name: str, *, is_own: bool) -> Settings:
@@ -128,9 +132,9 @@ class Resetting:
                 pending += self._bases.get(one, [])
         return found
 
-    def _read(self, node: cst.FunctionDef, owner: str) -> set[str]:
-        """Note what a function sets and calls; gives the names that it hands to others."""
-        name, handed = node.name.value, set[str]()
+    def _read(self, node: cst.FunctionDef, owner: str, handed: set[str], named: set[str]) -> None:
+        """Note what a function sets and calls, and the attributes and the names that it hands to others."""
+        name = node.name.value
         itself = node.params.params[0].name.value if owner and node.params.params else ""
         written = self._functions[f"{owner}.{name}" if name == "__init__" else name]
         for inner in _own(node.body):
@@ -140,23 +144,24 @@ class Resetting:
             elif kind is cst.Arg:
                 given = inner.value  # type: ignore[attr-defined]
                 if given.__class__ is cst.Name:
-                    handed.add(given.value)
+                    named.add(given.value)
                 elif given.__class__ is cst.Attribute:
                     handed.add(given.attr.value)
             elif kind is cst.Global or kind is cst.Nonlocal:
                 written.settings |= {(item.name.value, "") for item in inner.names}  # type: ignore[attr-defined]
             if kind in BINDING:
-                self._note(inner, written, itself, owner)
-        return handed
+                self._note(inner, written, itself, owner, is_new=name == "__init__")
 
-    def _note(self, node: cst.CSTNode, written: _Written, itself: str, owner: str) -> None:
-        """Note the attributes and items that one node of a function sets."""
+    def _note(self, node: cst.CSTNode, written: _Written, itself: str, owner: str, *, is_new: bool) -> None:
+        """Note the attributes and items that one node of a function sets; ``is_new``: its own object is being made."""
         for target in bound_targets(node):
             path = None if target.__class__ is cst.Name else path_of(target)
             if path is not None:
                 end = end_of(path)
                 self._attributes.add(end[1:])
-                written.settings.add((end, owner if path == f"{itself}{end}" else ""))
+                is_own = path == f"{itself}{end}"
+                if not (is_own and is_new):  # what an `__init__` begins nobody knew
+                    written.settings.add((end, owner if is_own else ""))
 
     def _called(self, function: cst.BaseExpression, itself: str) -> str:
         """The name under which a function is called, with a dot before that of a method of any object.
