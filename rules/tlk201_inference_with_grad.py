@@ -173,7 +173,7 @@ class InferenceWithGrad(Rule):
                     f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
                     f" backward follows: {_kept(inference)}; put the evaluation under `with torch.no_grad():`",
                 ),
-                note=bool(inference.unseen or inference.partly_frozen or inference.given),
+                note=inference.unseen or inference.partly_frozen or inference.given,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
 

@@ -89,6 +89,7 @@ class Tables:
             for decorator, decorated in _decorated(tree).items()
             for table in self._filled_by(path, decorator)
             for held in decorated
+            if held in names
         ]
         holding += [
             (held, self._place_of(path, table, guards=is_guarded))
@@ -99,8 +100,7 @@ class Tables:
             if held in names and not _is_local(node, held)
         ]
         for held, table in holding:
-            if held in names:
-                found.setdefault(names[held], set()).add(table._replace(makes=held in called))
+            found.setdefault(names[held], set()).add(table._replace(makes=held in called))
         return {name: frozenset(tables) for name, tables in found.items() if tables}
 
     def _place_of(self, path: str, table: ast.expr, *, guards: bool) -> Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.operations import operation
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -51,10 +52,3 @@ class ComputedHere:
         calls = (call for call in self.facts.calls() if operation(call) is None and call.callee.name not in TELLING)
         unseen = filter(self.flows.is_unknown_call, calls)
         return frozenset(root for call in unseen for one in call.arguments for root in self.identity.roots(one))
-
-
-def operation(call: Value) -> torch_api.Operation | None:
-    """The row of torch's data for a CALL of one of its functions or methods."""
-    if call.callee.op is Op.EXTERNAL:
-        return torch_api.function(call.callee.name)
-    return torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None

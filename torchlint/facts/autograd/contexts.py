@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.autograd.computed_here import ComputedHere, operation
+from torchlint.facts.autograd.computed_here import ComputedHere
 from torchlint.facts.autograd.object_parts import held_arguments
 from torchlint.facts.keeping.kept_elsewhere import kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
+from torchlint.facts.values.operations import operation
 from torchlint.facts.values.own_backward import has_own_backward
 from torchlint.facts.values.torch_calls import WHOLE
 from torchlint.facts.values.writing import parts

@@ -18,6 +18,10 @@ https://pytorch.org/blog/pytorch-0_4_0-migration-guide/
 """
 
 
+CALLERS_UP = 2
+"""So many callers up a switch is looked for that decides for a call."""
+
+
 def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
 
@@ -32,23 +36,21 @@ def is_decided(solution: Solution, call: Value) -> bool:
     return is_volatile(solution, call) and not needs_newer_torch(solution)
 
 
-def _is_switched(solution: Solution, call: Value, depth: int = 2) -> bool:
-    if call.mode is not Mode.INHERITED or depth == 0:
+def _is_switched(solution: Solution, call: Value, hops: int = CALLERS_UP) -> bool:
+    if call.mode is not Mode.INHERITED or hops == 0:
         return call.mode is Mode.MAYBE
     callers = solution.callers.get(call.function, ())
-    return bool(callers) and all(one.mode is Mode.OFF or _is_switched(solution, one, depth - 1) for one in callers)
+    return bool(callers) and all(one.mode is Mode.OFF or _is_switched(solution, one, hops - 1) for one in callers)
 
 
-def is_asked_for(solution: Solution, call: Value, depth: int = 3) -> bool:
+def is_asked_for(solution: Solution, call: Value, hops: int = CALLERS_UP) -> bool:
     """Whether gradients are switched on for a call, or for one of its function: no guard around it would change that.
 
-    ``depth``: how many callers up it is looked for, itself among them.
+    ``hops``: how many callers up it is looked for.
     """
-    if call.mode is Mode.ON and call.function.parent is not None:
-        return True
-    if call.mode is not Mode.INHERITED or depth == 1:
-        return False
-    return any(is_asked_for(solution, one, depth - 1) for one in solution.callers.get(call.function, ()))
+    if call.mode is not Mode.INHERITED or hops == 0:
+        return call.mode is Mode.ON and call.function.parent is not None
+    return any(is_asked_for(solution, one, hops - 1) for one in solution.callers.get(call.function, ()))
 
 
 def is_volatile(solution: Solution, call: Value) -> bool:

@@ -16,6 +16,7 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.running import run_by
 from torchlint.syntax.tree import children, walk_statements
 
 HOPS = 6
@@ -59,13 +60,7 @@ class LeftBehind:
     def run_by(self, function: Function) -> frozenset[Function]:
         """``function`` and all that it calls, however deep."""
         if function not in self._run:
-            pending, found = [function], set[Function]()
-            while pending:
-                one = pending.pop()
-                if one not in found:
-                    found.add(one)
-                    pending += (f for call in self.steps.calls_in(one) for f in self.solution.functions_of(call))
-            self._run[function] = frozenset(found)
+            self._run[function] = frozenset([function, *run_by(self.steps, self.steps.calls_in(function))])
         return self._run[function]
 
     def _is_run_by(self, function: Function, call: Value) -> bool:
@@ -89,7 +84,7 @@ class LeftBehind:
 
     def _reads(self, place: Place) -> list[Value]:
         """What reads a place, and flows into a backward."""
-        return [*self._trained_reads.get(place, ()), *self._terms.reading(place), *self._going_on_from(place)]
+        return [*self.trained_reads.get(place, ()), *self._terms.reading(place), *self._going_on_from(place)]
 
     def _going_on_from(self, place: Place) -> list[Value]:
         """The CALLs, trained on, of methods of other files that go on from what is there."""
@@ -112,7 +107,7 @@ class LeftBehind:
         return [home for home in homes if isinstance(home, Place)]
 
     @cached_property
-    def _trained_reads(self) -> dict[Place, list[Value]]:
+    def trained_reads(self) -> dict[Place, list[Value]]:
         """What is read at each place and flows into a backward."""
         table: dict[Place, list[Value]] = {}
         for read in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):

@@ -6,14 +6,14 @@ takes the graph of ``balance``. Where the training runs the forward as well, it 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import cached_property
 
 from torchlint.facts.autograd.left_behind import LeftBehind
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import targets_of
+from torchlint.facts.values.running import run_by
 
 
 class LeftTerms:
@@ -70,29 +70,17 @@ class LeftTerms:
     @cached_property
     def _leaving(self) -> frozenset[Function]:
         """The functions that set attributes to what another one's backward starts from."""
-        trained: dict[Place, list[Value]] = defaultdict(list)
-        for read in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):
-            if read in self.flows.trained:
-                for place in places_of(self.solution, read):
-                    trained[place].append(read)
+        trained = self._left_behind.trained_reads
         return frozenset(
             store.function
             for store in (self.solution.graph.stores if trained else ())
             if store.kind is Kind.ASSIGN and store.attribute and self.flows.live_parts(store.value)
             for place in targets_of(self.solution, store)
-            if isinstance(place, Place) and any(read.function is not store.function for read in trained[place])
+            if isinstance(place, Place) and any(read.function is not store.function for read in trained.get(place, ()))
         )
 
     def _run_by(self, call: Value) -> frozenset[Function]:
         """The functions that a CALL runs, however deep."""
         if call not in self._run:
-            pending, found = list(self.solution.functions_of(call)), set[Function]()
-            while pending:
-                function = pending.pop()
-                if function not in found:
-                    found.add(function)
-                    pending += (
-                        one for inner in self.steps.calls_in(function) for one in self.solution.functions_of(inner)
-                    )
-            self._run[call] = frozenset(found)
+            self._run[call] = frozenset(run_by(self.steps, [call]))
         return self._run[call]

@@ -181,7 +181,7 @@ def _is_run_by(facts: Facts, backward: Backward, call: Value, other: Backward) -
     """Whether another backward is this one: a method that is called ``backward`` as well, and CALL runs in it."""
     if other.call is None or other.call is call:
         return other.call is call
-    return backward.function in run_by(facts, [other.call])
+    return backward.function in run_by(facts.steps, [other.call])
 
 
 def _runs_before(facts: Facts, other: Backward, call: Value) -> bool:

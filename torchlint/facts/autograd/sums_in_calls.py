@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
@@ -43,17 +43,13 @@ def _within(solution: Solution, handed: Handed) -> Iterator[Handed]:
     for given in _choices_of(handed.after):
         call = given.inputs[0] if given.op is Op.ELEMENT else given
         for function in solution.functions_of(call) if call.op is Op.CALL else ():
-            if function.is_foreign or _is_forward_of_layer(function):
+            if function.is_foreign or is_forward(function):
                 continue  # a state that goes through a layer is carried, which is no sum
             taken = solution.callers[function].get(call, {})
             results = choices(function.result)
             if given.op is Op.ELEMENT:
                 results = [item for result in results for item in _items(result, given)]
             yield from (Handed(to, tuple(results)) for to, argument in taken.items() if argument is handed.before)
-
-
-def _is_forward_of_layer(function: Function) -> bool:
-    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)
 
 
 def _choices_of(values: Iterable[Value]) -> list[Value]:

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import BUILTINS, bound_targets, imported_name, path_of
+from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import HOLD_STATEMENTS, LEAVES, READERS, children, dotted
 
 OBJECTS = "<objects>"
@@ -124,13 +125,7 @@ class Resetting:
         return not owner or owner in self._lineage(other) or other in self._lineage(owner)
 
     def _lineage(self, name: str) -> set[str]:
-        found, pending = set[str](), [name]
-        while pending:
-            one = pending.pop()
-            if one not in found:
-                found.add(one)
-                pending += self._bases.get(one, [])
-        return found
+        return set(reached([name], lambda one: self._bases.get(one, ())))
 
     def _read(self, node: cst.FunctionDef, owner: str, handed: set[str], named: set[str]) -> None:
         """Note what a function sets and calls, and the attributes and the names that it hands to others."""

@@ -182,7 +182,7 @@ class Handles:
     def _run_in(self, loop: Loop) -> set[Function]:
         """The functions that run in a turn of ``loop``."""
         calls = self.facts.steps.calls_within(loop)
-        return set(run_by(self.facts, calls))
+        return set(run_by(self.facts.steps, calls))
 
 
 def methods_of(owner: Class) -> list[Function]:

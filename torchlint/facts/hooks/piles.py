@@ -102,7 +102,7 @@ def piles(facts: Facts) -> list[Pile]:
 def running_in(facts: Facts, functions: Iterable[Function]) -> frozenset[Function]:
     """Functions, and those that run when these do."""
     first = frozenset(functions)
-    return first.union(run_by(facts, (call for function in first for call in facts.steps.calls_in(function))))
+    return first.union(run_by(facts.steps, (call for function in first for call in facts.steps.calls_in(function))))
 
 
 def _whole(facts: Facts, value: Value) -> Sequence[Value]:

@@ -49,7 +49,7 @@ def prepares_process(facts: Facts, function: Function) -> bool:
     """
     if function.parent is None or function.name == "__init__":
         return False
-    inside = [function, *(one for one in run_by(facts, facts.steps.calls_in(function)) if one is not function)]
+    inside = [function, *(one for one in run_by(facts.steps, facts.steps.calls_in(function)) if one is not function)]
     calls = [call for one in inside for call in facts.steps.calls_in(one)]
     if not all(call.callee.op is not Op.EXTERNAL or _is_of_library(call.callee.name) for call in calls):
         return False

@@ -27,7 +27,7 @@ def adopts(facts: Facts, call: Value) -> bool:
     receivers = facts.solution.final(call.callee.inputs[0])
     return all(isinstance(atom, Instance) for atom in receivers) and all(
         not function.is_foreign and all(_binds(facts, inner) for inner in _given_state(facts, function))
-        for function in run_by(facts, [call])
+        for function in run_by(facts.steps, [call])
     )
 
 

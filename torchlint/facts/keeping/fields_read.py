@@ -17,7 +17,7 @@ from torchlint.facts.keeping.by_field import CHOOSING, EACH, ByField
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of
-from torchlint.facts.values.parameters import spread_as
+from torchlint.facts.values.parameters import LISTING, spread_as
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import is_slice
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _TAKING = frozenset(["pop", "popleft"])
 """Methods of a list that give one of the rows."""
-
-_LISTING = frozenset(["builtins.list", "builtins.tuple"])
-"""Functions that give all items of what they are given, in their order."""
 
 _CHANGING = frozenset(["append", "appendleft", "extend", "insert", "clear", "remove", "sort", "reverse"])
 """Methods of a list that give none."""
@@ -194,7 +191,7 @@ def _keeps_order(user: Value, columns: Value) -> bool:
     if user.op is not Op.CALL or user.arguments[-1:] != (columns,):
         return False
     if user.callee.name != "builtins.map":
-        return user.callee.name in _LISTING and len(user.arguments) == 1
+        return user.callee.name in LISTING and len(user.arguments) == 1
     return len(user.arguments) == 2 and torch_api.function(user.arguments[0].name) is not None
 
 

@@ -340,9 +340,10 @@ class Linker:
             return isinstance(linked, Class)
         linked.open()
         is_made = self.foreign.makers.pop(linked, None)  # asked again on the way, it makes nothing itself
-        answer = is_made is not None and is_made()
-        if is_made is not None:
-            self.foreign.makers[linked] = is_made
+        if is_made is None:
+            return False
+        answer = is_made()
+        self.foreign.makers[linked] = is_made
         return answer
 
     def function_linked(self, name: str, unit: Unit) -> Function | None:

@@ -320,7 +320,7 @@ class _Summariser:
 
     def _runs(self, function: Function) -> bool:
         """Whether a function runs a network, by itself or by functions of its file."""
-        inside = run_by(self.facts, self.facts.steps.calls_in(function))
+        inside = run_by(self.facts.steps, self.facts.steps.calls_in(function))
         return any(self.facts.steps.runs_module(c) for f in (function, *inside) for c in self.facts.steps.calls_in(f))
 
     def _resets(self, function: Function) -> Iterator[tuple[str, int]]:

@@ -9,14 +9,14 @@ from torchlint.facts.values.graph import Function, Value
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
-    from torchlint.facts import Facts
+    from torchlint.facts.turns.steps import Steps
 
 
-def run_by(facts: Facts, calls: Iterable[Value]) -> Iterator[Function]:
+def run_by(steps: Steps, calls: Iterable[Value]) -> Iterator[Function]:
     """The functions that ``calls`` run, and those that are called from them, each once."""
-    return reached(_called(facts, calls), lambda function: _called(facts, facts.steps.calls_in(function)))
+    return reached(_called(steps, calls), lambda function: _called(steps, steps.calls_in(function)))
 
 
-def _called(facts: Facts, calls: Iterable[Value]) -> Iterator[Function]:
+def _called(steps: Steps, calls: Iterable[Value]) -> Iterator[Function]:
     for call in calls:
-        yield from facts.solution.functions_of(call)
+        yield from steps.solution.functions_of(call)

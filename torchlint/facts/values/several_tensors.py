@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchlint import torch_api
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.operations import operation
 from torchlint.facts.values.parameters import all_same_objects
 from torchlint.torch_api import Returns
 
@@ -39,10 +39,7 @@ def _gives_several(solution: Solution, value: Value) -> bool:
         return value.keys[0] != 0 and NESTED in _makers(solution, value.inputs[0])
     if value.op is not Op.CALL or solution.functions_of(value):
         return False
-    callee = value.callee
-    row = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
-    if callee.op is Op.ATTRIBUTE:
-        row = torch_api.method(callee.name)
+    row = operation(value)
     return (row is not None and row.returns is Returns.TENSORS) or not PAIRS.isdisjoint(_makers(solution, value))
 
 

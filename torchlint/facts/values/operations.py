@@ -1,0 +1,13 @@
+"""What torch says of the functions and methods that a program calls."""
+
+from __future__ import annotations
+
+from torchlint import torch_api
+from torchlint.facts.values.graph import Op, Value
+
+
+def operation(call: Value) -> torch_api.Operation | None:
+    """The row of torch's data for a CALL of one of its functions or methods."""
+    if call.callee.op is Op.EXTERNAL:
+        return torch_api.function(call.callee.name)
+    return torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
