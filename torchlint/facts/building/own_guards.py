@@ -38,6 +38,10 @@ class OwnGuards:
         """The mode inside ``with name(...):``, by all that the file defines so; None where it is left alone."""
         return _together(map(self.of, self._definitions.get(name, ())))
 
+    def defined(self, name: str) -> list[Definition]:
+        """All that the file defines under a name."""
+        return self._definitions.get(name, [])
+
     def of(self, definition: Definition, cls: cst.ClassDef | None = None) -> Mode | None:
         """The mode in a block under what a definition makes; that of what it decorates, where it is a decorator.
 
@@ -65,7 +69,7 @@ class OwnGuards:
             return self._written(definition.body, definition, None)
         if isinstance(definition, cst.ClassDef):
             return self._of_class(definition)
-        if definition.name.value == ENTERING or any(_is_manager(one.decorator) for one in definition.decorators):
+        if definition.name.value == ENTERING or any(is_manager(one.decorator) for one in definition.decorators):
             return self._held_by(definition, cls)
         return self._given_by(definition, cls)
 
@@ -151,8 +155,9 @@ class OwnGuards:
         return [node.value for node in nodes if any(dotted(one.target) == name for one in node.targets)]
 
 
-def _is_manager(decorator: cst.BaseExpression) -> bool:
-    return (dotted(decorator) or "").endswith(MANAGER)
+def is_manager(decorator: cst.BaseExpression | str) -> bool:
+    """Whether a decorator, as it is written or by its full name, makes a context manager of a generator."""
+    return (decorator if isinstance(decorator, str) else dotted(decorator) or "").endswith(MANAGER)
 
 
 def _entered_by(call: cst.Call) -> list[cst.BaseExpression]:

@@ -11,6 +11,7 @@ from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.data_classes import is_field_call
 from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
+from torchlint.facts.building.entering import entered
 from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest
@@ -243,7 +244,7 @@ class StatementBuilder(DefinitionBuilder):
             if inside is not None:
                 self.state.mode, guarded = inside, True
             if item.asname is not None:
-                self.assign(item.asname.name, value, None)
+                self.assign(item.asname.name, entered(self, value), None)
         self.run(node.body)
         if guarded and self.state is not None:
             self.state.mode = before
