@@ -15,6 +15,20 @@ rnn = nn.GRU(3, 4)
 enc = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 1)
 conv = nn.Conv1d(3, 4, 1)
 mask = torch.tensor([True, False])
+def end(h, which):
+    match which:
+        case "first":
+            return h[0, 0]
+        case "last":
+            return h[0, -1]
+        case _:
+            raise ValueError(which)
+def middle(h, which):
+    match which:
+        case "some":
+            return h[:, 1]
+        case other if other:
+            return h.mean(1)
 for x, y in DataLoader(data):
     h = net(x)
     print({expression})
@@ -43,6 +57,7 @@ def view(expression: str) -> str:
         "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
         "enc(x[None])[0, -1]", "enc(x.unsqueeze(0)).cpu()[0, 0, :]", "conv(x[None])[0, 2]",
         "h[:, h.size(1) // 2]", "h[:, h.shape[1] - 1]",
+        "h[:, 1] if late else h[0]", "end(h, late)",
     ],
 )  # fmt: skip
 def test_a_part_keeps_all_of_it(expression: str) -> None:
@@ -60,6 +75,7 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
         "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
         "h[y]", "h[unknown(y)]",
         "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",
+        "h[:, 1] if late else h.mean(1)", "h[0] if late else net(x)[0]", "middle(h, late)",
     ],
 )  # fmt: skip
 def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:

@@ -278,7 +278,7 @@ class StatementBuilder(DefinitionBuilder):
 
     def _match(self, node: cst.Match) -> None:
         self.visit(node.subject)
-        before, ends = self.state, [self.state]
+        before, ends = self.state, [None if any(map(_takes_anything, node.cases)) else self.state]
         for case in node.cases:
             self.state = before.copy()
             for inner in walk(case.pattern):
@@ -305,6 +305,12 @@ def _is_never(test: cst.BaseExpression) -> bool:
     return (isinstance(test, cst.Name) and test.value == "False") or (
         isinstance(test, cst.Integer) and test.value == "0"
     )
+
+
+def _takes_anything(case: cst.MatchCase) -> bool:
+    """``case _:``, ``case other:``: whether a match goes no further."""
+    is_open = isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None
+    return is_open and case.guard is None
 
 
 def assigned_in_header(node: cst.For | cst.While) -> set[str]:

@@ -16,7 +16,7 @@ from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.pieces import pieces_of
-from torchlint.facts.keeping.ways import OWN, Way, has_known_numbers, is_numbered, is_one_of_many
+from torchlint.facts.keeping.ways import OWN, PARTS, RESHAPED, Way, has_known_numbers, is_numbered, is_one_of_many
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
@@ -25,15 +25,6 @@ from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
-
-RESHAPED = frozenset(
-    ["detach", "view", "view_as", "squeeze", "unsqueeze", "transpose", "permute", "t", "swapaxes", "movedim",
-     "unflatten"]
-)  # fmt: skip
-"""Methods that give all of a tensor's memory in another shape, and never copy."""
-
-PARTS = frozenset(["select", "narrow", "diagonal"])
-"""Methods that give a view of a part."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +88,12 @@ class Views:
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it, or that it is a part of its own."""
         result = function.result if not function.is_generator else None
-        if result is None or len(result.inputs) != 1:
+        several = choices(result)
+        one = several[0] if len(several) == 1 else self._one_of_parts(several, {})
+        if one is None:
             return None
-        given = self.of_given(result.inputs[0], function)
-        return given if given is not None and not given.is_row else self._of_own(result.inputs[0], function)
+        given = self.of_given(one, function)
+        return given if given is not None and not given.is_row else self._of_own(one, function)
 
     def _of_own(self, value: Value, function: Function) -> ViewSummary | None:
         """``return net(x)[:, 0]``: a part of a tensor that a function makes, of which nobody else has all."""
@@ -216,12 +209,23 @@ class Views:
     def _joined(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         """One of several, each computed anew in the same turn: ``if rate != 16000: wave = resample(wave)``."""
         given = choices(value)
+        part = self._one_of_parts(given, entered) if value.loop is None or value not in value.loop.phis else None
+        if part is not None:
+            return ("whole", part)
         is_new = all(
             one.op in (Op.CALL, Op.OPERATION) and one.loop is value.loop and self._view(one, entered)[0] == "none"
             for one in given
         )
         is_new &= value.loop is None or value not in value.loop.phis
         return ("whole", given[0]) if given and is_new else ("unknown", None)
+
+    def _one_of_parts(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
+        """Of several parts of one tensor the one that may be all of it: ``h[:, 0] if first else h[:, -1]``."""
+        views = [self._view(one, entered) for one in given]
+        if len(given) < 2 or len(set(views)) != 1 or views[0][0] != "part" or views[0][1] is None:
+            return None
+        source = views[0][1]
+        return next((one for one in given if not self._surely_smaller(one, source)), given[0])
 
     def output_behind(self, value: Value) -> Value | None:
         """What a module gives, where that is no single tensor and a value is an item of it, by a name or a number.
@@ -287,16 +291,14 @@ class Views:
         if told is not None:
             return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
         given = [one for one in choices(functions[0].result) if one.name != "None"] if len(functions) == 1 else []
-        if len(given) == 1:
-            result = given[0]
-            if call in self._followed or self.steps.calls_module(call):
-                return ("none", None)  # a function that returns what it returns itself says nothing
-            self._followed.add(call)
-            kind = self._view(result, {**entered, result.function: call})[0]
-            self._followed.discard(call)
-            if kind in ("whole", "part"):
-                return ("whole", result)
-        return ("none", None)
+        if not given or call in self._followed or self.steps.calls_module(call):
+            return ("none", None)  # a function that returns what it returns itself says nothing
+        self._followed.add(call)
+        within = {**entered, given[0].function: call}
+        is_view = len(given) == 1 and self._view(given[0], within)[0] in ("whole", "part")
+        result = given[0] if is_view else self._one_of_parts(given, within)
+        self._followed.discard(call)
+        return ("none", None) if result is None else ("whole", result)
 
     def _told(self, call: Value) -> ViewSummary | None:
         """The view that a function of another file gives."""

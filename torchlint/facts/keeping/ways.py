@@ -14,6 +14,15 @@ from torchlint.facts.values.graph import Function, Op, Value
 OWN = -1
 """Of a function that returns a part of a tensor which it makes: where it is given that."""
 
+RESHAPED = frozenset(
+    ["detach", "view", "view_as", "squeeze", "unsqueeze", "transpose", "permute", "t", "swapaxes", "movedim",
+     "unflatten"]
+)  # fmt: skip
+"""Methods that give all of a tensor's memory in another shape, and never copy."""
+
+PARTS = frozenset(["select", "narrow", "diagonal"])
+"""Methods that give a view of a part."""
+
 
 @dataclass(frozen=True)
 class Way:

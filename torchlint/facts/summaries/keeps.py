@@ -18,7 +18,8 @@ from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
-from torchlint.facts.keeping.views import RESHAPED, Views
+from torchlint.facts.keeping.views import Views
+from torchlint.facts.keeping.ways import RESHAPED
 from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
 from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, method_in
