@@ -37,6 +37,8 @@ def collected(body: str, before: str = "kept = []") -> list[str]:
         ("kept.append(dict(model=copy.deepcopy(model)))", "model"),
         ("kept += [copy.deepcopy(model).eval()]", "model"),
         ("kept.append({k: v.clone() for k, v in model.state_dict().items()})", ""),
+        ("kept.append({k: copy.deepcopy(v) for k, v in model.state_dict().items()})", ""),
+        ("kept.append([torch.clone(p).detach() for p in model.parameters()])", ""),
         ("kept.append([p.detach().clone() for p in model.parameters()])", ""),
         ("state = {}\nfor k, v in model.state_dict().items():\n    state[k] = v.clone()\nkept.append(state)", ""),
         ("kept.append(torch.cat([p.data.view(-1) for p in model.parameters()]))", ""),
@@ -53,6 +55,7 @@ def test_copies_that_pile_up(body: str, subject: str) -> None:
         "kept.append(model.state_dict())",
         "kept.append(copy.deepcopy(y))",
         "kept.append({k: v.cpu() for k, v in model.state_dict().items()})",
+        "kept.append({k: copy.deepcopy(v).cpu() for k, v in model.state_dict().items()})",
         "kept.append({k: v.detach().cpu().clone() for k, v in model.state_dict().items()})",
         "kept.append(copy.deepcopy(model).to('cpu'))",
         "kept.append(copy.deepcopy(model).to(torch.device('cpu')))",
@@ -326,3 +329,72 @@ def epochs(count):
 def test_a_generator_may_train_from_item_to_item(over: str) -> None:
     program = f"kept = []\n{TRAINING}{TRAINS_AS_IT_YIELDS}\nfor _ in {over}:\n    kept.append(copy.deepcopy(model))\n"
     assert len(Program(program, head=f"{HEAD}from tqdm import tqdm\n").facts.snapshots) == 1
+
+
+YIELDED = """
+class Point(typing.NamedTuple):
+    epoch: int
+    weights: dict
+
+def freeze(net):
+    return {{k: copy.deepcopy(v) for k, v in net.state_dict().items()}}
+
+def path(net, epochs):
+    first = copy.deepcopy(net)
+    for epoch in range(epochs):
+        for x, y in loader:
+            net(x).sum().backward()
+            optimizer.step()
+        yield {made}
+
+def main():
+    {taken}
+    print(kept)
+"""
+
+
+def collected_of_generator(made: str, taken: str) -> int:
+    """How many collections there are of what a generator yields after each of its epochs."""
+    source = TRAINING + YIELDED.format(made=made, taken=taken)
+    return len(Program(source, head=f"{HEAD}import typing\n").facts.snapshots)
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "kept = list(path(model, 9))",
+        "kept = sorted(path(model, 9), key=len)",
+        "kept = [point for point in path(model, 9)]",
+        "kept = []\n    for point in path(model, 9):\n        kept.append(point)",
+        "kept = []\n    for point in path(model, 9):\n        kept.append((0, point))",
+    ],
+)
+@pytest.mark.parametrize(
+    "made", ["Point(epoch, freeze(net))", "freeze(net)", "copy.deepcopy(net)", "(epoch, freeze(net))"]
+)
+def test_all_copies_that_a_generator_yields(made: str, taken: str) -> None:
+    assert collected_of_generator(made, taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "taken"),
+    [
+        ("freeze(net)", "kept = max(path(model, 9), key=len)"),
+        ("freeze(net)", "kept = deque(path(model, 9), maxlen=2)"),
+        ("freeze(net)", "for kept in path(model, 9):\n        pass"),
+        ("freeze(net)", "kept = [len(point) for point in path(model, 9)]"),
+        ("(epoch, freeze(net))", "kept = []\n    for epoch, _ in path(model, 9):\n        kept.append(epoch)"),
+        ("first", "kept = list(path(model, 9))"),
+        ("first", "kept = []\n    for point in path(model, 9):\n        kept.append(point)"),
+        ("net.state_dict()", "kept = list(path(model, 9))"),
+        ("{k: v.cpu() for k, v in net.state_dict().items()}", "kept = list(path(model, 9))"),
+        ("copy.deepcopy(net)", "kept = [copy.deepcopy(model) for _ in range(3)]"),
+    ],
+)
+def test_what_a_generator_yields_goes_away_or_is_no_copy(made: str, taken: str) -> None:
+    assert collected_of_generator(made, taken) == 0
+
+
+def test_the_second_of_a_pair_that_a_generator_yields() -> None:
+    taken = "kept = []\n    for epoch, weights in path(model, 9):\n        kept.append(weights)"
+    assert collected_of_generator("(epoch, freeze(net))", taken) == 1

@@ -13,6 +13,7 @@ from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.windows import Windows
+from torchlint.facts.values.collecting import collected_by
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events
@@ -75,6 +76,8 @@ class Insertions:
         found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
         made = self.solution.graph.of(Op.CONTAINER)
         found += [i for container in made if (i := self._of_comprehension(container)) is not None]
+        calls = self.solution.graph.of(Op.CALL)
+        found += [i for call in calls if (i := self._of_generator(call)) is not None]
         return found
 
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
@@ -165,6 +168,23 @@ class Insertions:
         name = text_of(value.syntax, value)
         statement = value.statement or value.syntax
         return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
+
+    def _of_generator(self, call: Value) -> Insertion | None:
+        """``list(train(net, loader))``: the list outlives the loop in whose turns the generator yields."""
+        yielded = [one for one in collected_by(self.solution, call) if self.is_yielded_in_step(one)]
+        return self.of_generator(call, [part for one in yielded for part in self.flows.live_parts(one)])
+
+    def of_generator(self, call: Value, parts: list[Value]) -> Insertion | None:
+        """What a CALL makes of a generator; ``parts`` of what that yields are what matters."""
+        if not parts or call.statement is None:
+            return None
+        uses = tuple(Use(part, None) for part in parts)  # they are written where the generator stands
+        return Insertion(call.statement, call, uses, text_of(call.syntax, call), call, is_bounded(call))
+
+    def is_yielded_in_step(self, item: Value) -> bool:
+        """Whether a generator yields a value in the turns of a loop of steps."""
+        is_step = self.is_step or self.steps.is_step
+        return any(map(is_step, item.loop.around())) if item.loop is not None else False
 
     def _is_worked_on(self, store: Store) -> bool:
         """``mesh.rows["x"][i] = x`` where code that is not seen computes with the mesh next: ``edges = dual(mesh)``.

@@ -15,6 +15,7 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.summaries.effect_kinds import DEEPCOPY, EffectKind
+from torchlint.facts.values.collecting import yielded_by
 from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Unknown, is_optimizer
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
@@ -36,6 +37,9 @@ JOINING = frozenset(
      "torch.nn.utils.convert_parameters.parameters_to_vector"]
 )  # fmt: skip
 """Functions that make one new tensor of all that they are given."""
+
+CLONING = frozenset([DEEPCOPY, "torch.clone"])
+"""Functions that copy a tensor where it is."""
 
 DEPTH = 6
 """How many steps back a copy is looked for."""
@@ -97,7 +101,23 @@ class Copies:
             held = [item for _, item in self.solution.held.get(value, ())]
             is_made_of_them = any(map(self._clones, held)) or self._are_states(held, value)
             return value if is_made_of_them else self._first(held, depth)
+        if value.op is Op.ELEMENT:
+            return self._of_item(value, depth)
         return self._of_call(value, depth) if value.op is Op.CALL else None
+
+    def _of_item(self, item: Value, depth: int) -> Value | None:
+        """What is copied anew for each item that a generator yields, be it beside others: ``yield epoch, weights``."""
+        key = item.keys[0]
+        iterable = item if key is None else item.inputs[0]
+        yielded = yielded_by(self.solution, iterable.inputs[0]) if iterable.op is Op.ELEMENT else []
+        if key is not None:
+            yielded = [
+                one
+                for row in yielded if row.op is Op.CONTAINER
+                for at, one in zip(row.keys, row.inputs, strict=True) if at == key
+            ]  # fmt: skip
+        found = ((one, self._copy(one, depth - 1)) for one in yielded if one.loop is not None)
+        return next((made for one, made in found if made is not None and _is_made_for(made, one)), None)
 
     def _are_states(self, items: list[Value], whole: Value) -> bool:
         """Whether a list has the states of several models, each of them trained in a function that gives its state.
@@ -165,7 +185,9 @@ class Copies:
 
     def _clones(self, item: Value) -> bool:
         """``v.clone()`` of a model's tensor, not moved to the host."""
-        return any(_method(step) == "clone" for step in _chain(item)) and self._is_same_memory(item)
+        clones = [step for step in _chain(item) if _method(step) == "clone"]
+        is_of_one = not any(_is_cloning(step) and self._is_state(step.arguments[0]) for step in clones)
+        return bool(clones) and is_of_one and self._is_same_memory(item)
 
     def _is_same_memory(self, item: Value) -> bool:
         """Whether a model's tensor is neither computed with nor moved to the host."""
@@ -203,15 +225,34 @@ def is_made_beside(made: Value, at: Value | Store) -> bool:
     return made.loop is not None and at.loop in made.loop.around()
 
 
+def _is_made_for(made: Value, item: Value) -> bool:
+    """Whether a copy is made in the turn that yields it, be it by a function that is called there."""
+    return made.function is not item.function or is_made_beside(made, item)
+
+
 def _chain(item: Value) -> Iterator[Value]:
     """The methods and attributes that lead to ``item``, the last one first, and what they begin with."""
     while _method(item) is not None:
         yield item
-        item = (item.callee if item.op is Op.CALL else item).inputs[0]
+        item = _before(item)
     yield item
 
 
+def _before(step: Value) -> Value:
+    """That of which a step of a chain is a method, an attribute or a copy."""
+    if _is_cloning(step):
+        return step.arguments[0]
+    return (step.callee if step.op is Op.CALL else step).inputs[0]
+
+
+def _is_cloning(value: Value) -> bool:
+    """``copy.deepcopy(v)``, ``torch.clone(v)``: a copy of one tensor where that is what ``v`` is."""
+    return value.op is Op.CALL and value.callee.name in CLONING and bool(value.arguments)
+
+
 def _method(value: Value) -> str | None:
+    if _is_cloning(value):
+        return "clone"
     attribute = value.callee if value.op is Op.CALL else value
     return attribute.name if attribute.op is Op.ATTRIBUTE and attribute.name not in STATES else None
 

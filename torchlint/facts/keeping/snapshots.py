@@ -13,9 +13,11 @@ from torchlint.facts.keeping.copies import STATES, Copies, is_made_beside
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import method_in
 from torchlint.facts.turns.turn import Turn
-from torchlint.facts.values.graph import Kind, Loop, Store, Value
+from torchlint.facts.values.collecting import collected_by
+from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.reaching import ends
+from torchlint.facts.values.writing import Use, text_of
 from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def snapshots(facts: Facts) -> list[Snapshot]:
     """Every collection of copies, in source order."""
     search = _Search(facts)
     found = [one for store in facts.graph.stores if (one := search.of(store)) is not None]
+    found += [one for call in facts.calls() if (one := search.of_generator(call)) is not None]
+    found += [one for made in facts.graph.of(Op.CONTAINER) if (one := search.of_comprehension(made)) is not None]
     handed_over = [one for kept in kept_elsewhere(facts) if (one := search.handed_over(kept)) is not None]
     # A copy that a method makes is one copy, however many calls hand its object over.
     single = {(one.copy, one.insertion.name): one for one in handed_over if one.kept_at is not None}
@@ -79,6 +83,28 @@ class _Search:
         if insertion is None or insertion.bounded or is_cut(store) or self._is_of_round(insertion):
             return None
         return Snapshot(insertion, copy, self._subject(copy), is_supposed=seen is None)
+
+    def of_generator(self, call: Value) -> Snapshot | None:
+        """What a list collects of all that a generator yields: ``list(train(net, loader))``."""
+        for yielded in collected_by(self.solution, call):
+            copy = self.copies.of(yielded) if self.insertions.is_yielded_in_step(yielded) else None
+            if copy is None or self.flows.live_parts(yielded):
+                continue
+            insertion = self.insertions.of_generator(call, [copy])
+            if insertion is not None and not insertion.bounded and not self._is_of_round(insertion):
+                return Snapshot(insertion, copy, self._subject(copy))
+        return None
+
+    def of_comprehension(self, made: Value) -> Snapshot | None:
+        """``[freeze(net) for _ in train(net, loader)]``"""
+        item = made.inputs[0] if isinstance(made.syntax, cst.ListComp) else None
+        if item is None or made.statement is None or item.loop is None or item.loop is made.loop:
+            return None
+        if not _is_turn(self.facts, item.loop) or self.flows.live_parts(item):
+            return None
+        copy = self.copies.of(item)
+        insertion = Insertion(made.statement, made, (Use(item, None),), text_of(made.syntax, made), made, bounded=False)
+        return None if copy is None or self._is_of_round(insertion) else Snapshot(insertion, copy, self._subject(copy))
 
     def handed_over(self, kept: KeptElsewhere) -> Snapshot | None:
         """What an object of another file collects of what it is given: ``log.note(copy.deepcopy(model))``."""

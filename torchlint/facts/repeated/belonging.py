@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.graph import Kind, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
@@ -101,9 +102,12 @@ def _held_by(facts: Facts, value: Value) -> list[Value]:
 
 
 def is_kept(facts: Facts, copy: Value) -> bool:
-    """Whether a container takes a copy, or what a function makes of it: then each turn has to have its own."""
+    """Whether a container, or who takes what a generator yields, gets a copy, or what a function makes of it.
+
+    Then each turn has to have its own.
+    """
     loop = copy.loop
-    if loop is None and _is_kept_by_caller(facts, copy):
+    if (loop is None and _is_kept_by_caller(facts, copy)) or _is_yielded(copy) or _is_listed(facts, copy):
         return True
     return any(
         store.kind is Kind.INSERT and store.loop is not None and loop in store.loop.around()
@@ -111,6 +115,18 @@ def is_kept(facts: Facts, copy: Value) -> bool:
         and copy in passed_on(store.value)
         for store in facts.graph.stores
     )  # fmt: skip
+
+
+def _is_yielded(copy: Value) -> bool:
+    """``yield epoch, deepcopy(model)``"""
+    result = copy.function.result if copy.function.is_generator else None
+    return result is not None and any(copy in passed_on(one) for one in held_in(result))
+
+
+def _is_listed(facts: Facts, copy: Value) -> bool:
+    """``[deepcopy(model) for _ in train(model, loader)]``"""
+    made = (one for one in facts.graph.of(Op.CONTAINER) if isinstance(one.syntax, cst.BaseComp))
+    return any(copy.loop is one.inputs[0].loop is not one.loop and copy in passed_on(one.inputs[0]) for one in made)
 
 
 def _is_kept_by_caller(facts: Facts, copy: Value) -> bool:
