@@ -1030,3 +1030,56 @@ def release(things):
 )  # fmt: skip
 def test_a_helper_that_other_files_call(body: str, is_told: bool) -> None:
     assert found(HELPER.format(body)) == (["thing: "] if is_told else [])
+
+
+STAGE = """
+class Stage:
+    def __init__(self, width):
+        self.net = nn.Linear(width, width)
+
+    def optimizer(self):
+        return torch.optim.Adam(self.net.parameters())
+
+    def size(self):
+        return sum(p.numel() for p in self.net.parameters())
+
+    def close(self):
+        self.net = None
+
+def main(loader, width):
+    stage = Stage(width)
+    {}
+    del model
+    torch.cuda.empty_cache()
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "holders"),
+    [
+        ("model = stage.net", "fit(nn.Linear(3, 3))", "model: stage wrapper"),
+        ("model, opt = stage.net, stage.optimizer()", "fit(nn.Linear(3, 3))", "model: stage wrapper, opt parameters"),
+        ("model, size = stage.net, stage.size()", "fit(nn.Linear(3, 3))", "model: stage wrapper"),
+        ("model, opt = stage.net, stage.optimizer()\n    del stage", "fit(nn.Linear(3, 3))", "model: opt parameters"),
+    ],
+)
+def test_an_object_that_builds_the_model_has_it_still(before: str, after: str, holders: str) -> None:
+    assert found(STAGE.format(before, after)) == [holders]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model = stage.net\n    del stage", "fit(nn.Linear(3, 3))"),
+        ("model = stage.net\n    stage.close()", "fit(nn.Linear(3, 3))"),
+        ("model = stage.net\n    stage.net = None", "fit(nn.Linear(3, 3))"),
+        ("model = stage.net", "fit(stage.net)"),
+        ("model, opt = stage.net, stage.optimizer()\n    del stage, opt", "fit(nn.Linear(3, 3))"),
+        ("model, size = nn.Linear(width, 3), stage.size()", "fit(nn.Linear(3, 3))"),
+        ("other = Stage(3)\n    model = other.net\n    del other", "fit(nn.Linear(3, 3))"),
+        ("model = stage.net", "return 3"),
+    ],
+)
+def test_one_that_lets_it_go_or_is_wanted(before: str, after: str) -> None:
+    assert found(STAGE.format(before, after)) == []

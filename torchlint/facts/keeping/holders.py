@@ -145,6 +145,7 @@ class Holders:
         functions = self.solution.functions_of(call)
         for function in functions:
             found = self._how_by_function(call, function, held, depth, seen)
+            found = found or self._how_by_method(call, function, held, depth, seen)
             if found:
                 return found
         # Where one of them guards itself, that it is another one which runs is not certain.
@@ -212,6 +213,20 @@ class Holders:
             if found and (found != "graph" or self.facts.flows.live(call) is not None):
                 return found
         return ""
+
+    def _how_by_method(
+        self, call: Value, function: Function, held: frozenset[Value], depth: int, seen: set[Value]
+    ) -> str:
+        """What an object has that its ``__init__`` builds, or what a method makes of that: an optimizer for it."""
+        if function.name == "__init__":
+            is_only = len(self.solution.callers.get(function, ())) == 1  # one object of the class is as good as another
+            built = {made for one in self._put_on_objects.get(function, ()) for made in self.objects(one)}
+            return "wrapper" if is_only and any(one.function is function for one in built & held) else ""
+        receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+        if receiver is None or function.result is None or not self._how(receiver, held, depth - 1, set(seen)):
+            return ""
+        ways = (self._how(choice, held, depth - 1, set(seen)) for choice in function.result.inputs)
+        return next((way for way in ways if way in ("parameters", "wrapper", "container")), "")
 
     def _is_stored(self, parameter: Value, function: Function, seen: set[Value], depth: int) -> bool:
         """Whether an initializer keeps what it is given, or an optimizer for it, on the object."""
