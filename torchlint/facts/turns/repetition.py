@@ -23,6 +23,7 @@ from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.steps import applies_tables
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.turns.wrapping import Wrapping
+from torchlint.facts.values.collecting import yields_what_is_written
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
@@ -126,6 +127,8 @@ class Repetitions:
             return Turn.TRAINS if self._has_micro_steps(loop) else Turn.HOLDS
         if loop.iterable is not None and loop.iterable.op is Op.CONTAINER and cutting(loop.iterable) is None:
             return Turn.OTHER  # over what is written out: a few cases, no steps
+        if loop.iterable is not None and yields_what_is_written(self.solution, loop.iterable):
+            return Turn.OTHER
         if any(map(self.steps.trains, callees)):
             return Turn.TRAINS
         if is_loader:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from torchlint.facts.building.iteration import FIRST_ITEM_WRAPPERS
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Op, Value
@@ -29,3 +31,16 @@ def yielded_by(solution: Known, iterable: Value) -> list[Value]:
     if not all(function.is_generator and not function.is_foreign for function in functions):
         return []
     return [one for function in functions for one in choices(function.result)]
+
+
+def yields_what_is_written(solution: Known, iterable: Value) -> bool:
+    """Whether a CALL is of generators that yield a few things, each written out: ``yield x``, ``for axis in (2, 3):``.
+
+    Anything in a ``while``, or in a loop over what is not written there, may be yielded as often as there is data.
+    """
+    yielded = yielded_by(solution, iterable) if iterable.op is Op.CALL else []
+    loops = [loop for one in yielded if one.loop is not None for loop in one.loop.around()]
+    over = [loop.iterable for loop in loops]
+    return bool(yielded) and all(
+        one is not None and one.op is Op.CONTAINER and not isinstance(one.syntax, cst.BaseComp) for one in over
+    )
