@@ -780,3 +780,61 @@ def test_what_becomes_a_float_is_a_single_number(read: str, expected: list[Colle
             return {}
     """
     assert ways(dedent(source).format(read)) == expected
+
+
+VIEWS_OF_A_BATCH = """
+def views(x, axes=(2, 3)):
+    yield x, ()
+    {others}
+
+def averaged(net, x):
+    total = 0
+    for view, axes in views(x):
+        total = total + net(view)
+    return total
+
+def run(net, loader, device):
+    net = net.to(device).eval()
+    outs = []
+    with torch.inference_mode():
+        for x, y in loader:
+            outs.append(averaged(net, x.to(device)))
+    return torch.cat(outs).cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ("yield x.flip(2), (2,)", [Collecting.UNTIL_HOST]),
+        ("for axis in (2, 3):\n        yield x.flip(axis), (axis,)", [Collecting.UNTIL_HOST]),
+        ("for axis in axes:\n        yield x.flip(axis), (axis,)", []),  # as many as there are, for all that is seen
+        ("while axes.next():\n        yield x, ()", []),
+    ],
+)
+def test_the_views_that_a_generator_writes_out_are_one_batch(others: str, expected: list[Collecting]) -> None:
+    assert ways(VIEWS_OF_A_BATCH.format(others=others)) == expected
+
+
+BY_OPERATOR = """
+class Joined:
+    def __init__(self):
+        self.all = None
+
+    def __iadd__(self, part):
+        self.all = part if self.all is None else torch.cat((self.all, {part}))
+        return self
+
+def run(net, loader, device):
+    net = net.to(device).eval()
+    outs = Joined()
+    with torch.inference_mode():
+        for x, y in loader:
+            outs += net(x.to(device)).half()
+    return outs.all.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(("part", "expected"), [("part", [Collecting.UNTIL_HOST]), ("part.mean(0)", [])])
+def test_an_object_that_joins_by_an_operator_what_it_is_given(part: str, expected: list[Collecting]) -> None:
+    assert ways(BY_OPERATOR.format(part=part)) == expected

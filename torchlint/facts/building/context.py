@@ -31,6 +31,8 @@ from torchlint.facts.values.graph import (
     Value,
     ValueGraph,
 )
+from torchlint.facts.values.operations import keeps_graph
+from torchlint.facts.values.own_operators import SETTING
 
 BACKWARD_ARGUMENTS = 4
 """How many arguments the ``backward`` of a tensor takes."""
@@ -98,6 +100,11 @@ class Context(ABC):
         for path in self.resetting.among(self.state.variables, settings, self.itself, cls):
             if not path.isidentifier() or self.resolve(path) is not None:
                 self.state.forget(path)
+
+    @cached_property
+    def defines_items(self) -> bool:
+        """Whether a class of the file says what an assignment of an item does."""
+        return any(isinstance(node, cst.FunctionDef) and node.name.value == SETTING for node in self.scopes)
 
     @cached_property
     def declared_global(self) -> frozenset[str]:
@@ -260,6 +267,9 @@ class Context(ABC):
             added=added, holder=base, is_item=True, key=constant_key(target), index=index,
             target=target.value if added is None else target,
         )  # fmt: skip
+        if index is not None and self.defines_items:
+            method = self.make(Op.ATTRIBUTE, (base,), None, name=SETTING)
+            self.make(Op.CALL, (method, index, value), None, name=SETTING, keys=(None, 0, 1))
 
     def update(self, target: cst.CSTNode, value: Value, added: Value | None, syntax: cst.CSTNode | None) -> None:
         """``target`` now holds ``value``, made of its old content and ``added`` (None: of nothing else)."""
@@ -353,15 +363,6 @@ class Context(ABC):
 
 def _kind(added: Value | None) -> Kind:
     return Kind.ASSIGN if added is None else Kind.UPDATE
-
-
-def keeps_graph(call: Value) -> bool:
-    """Whether a CALL that runs a backward is told to keep the graph, or may be."""
-    return any(
-        (flag := call.argument(-1, name)) is not None
-        and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
-        for name in ("retain_graph", "create_graph")
-    )
 
 
 def _is_parameter(value: Value) -> bool:

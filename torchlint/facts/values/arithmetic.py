@@ -114,8 +114,8 @@ class Arithmetic:
 
     def operands(self, value: Value) -> list[Value]:
         """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
-        if value.op is Op.OPERATION:
-            return list(value.inputs)
+        if value.op is Op.OPERATION and not self.flows.solution.functions_of(value):
+            return list(value.inputs)  # that of an object of the project does what its method does
         if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
         combined = self._combined_by_helpers(value)
@@ -133,7 +133,7 @@ class Arithmetic:
         """The arguments from which functions that are seen compute by arithmetic what they return, or an item of it."""
         call, taken = _taken_from(value)
         found: dict[Value, None] = {}
-        for function in self.flows.solution.functions_of(call) if call.op is Op.CALL else ():
+        for function in self.flows.solution.functions_of(call) if call.op in (Op.CALL, Op.OPERATION) else ():
             given = self.flows.solution.callers[function].get(call, {})
             combined = self._combination(function, taken)
             found |= {argument: None for to, argument in given.items() if argument is not None and to in combined}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.building.context import keeps_graph
 from torchlint.facts.values.candidates import Candidates
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
@@ -51,6 +50,7 @@ from torchlint.facts.values.loss_forms import (
     losses_of,
     not_drawn,
 )
+from torchlint.facts.values.operations import keeps_graph
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_called, is_converted, is_loaded

@@ -142,6 +142,8 @@ class Known:
         given = self.callers[function][call].get(function.parameters[position])
         if given is not None or position != 0:
             return given
+        if call.op is not Op.CALL:
+            return call.inputs[0]  # that of a property, of an operator
         if function.name in CALLED and function.owner is not None and call.callee.name != function.name:
             # `self.criterion(x)`; a layer in a row of them is written nowhere.
             return call.callee if any(isinstance(atom, Instance) for atom in self.final(call.callee)) else None

@@ -11,3 +11,12 @@ def operation(call: Value) -> torch_api.Operation | None:
     if call.callee.op is Op.EXTERNAL:
         return torch_api.function(call.callee.name)
     return torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
+
+
+def keeps_graph(call: Value) -> bool:
+    """Whether a CALL that runs a backward is told to keep the graph, or may be."""
+    return any(
+        (flag := call.argument(-1, name)) is not None
+        and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
+        for name in ("retain_graph", "create_graph")
+    )

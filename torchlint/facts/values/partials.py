@@ -82,7 +82,8 @@ def bind(
     """Which argument each parameter gets; None for a default or one that cannot be told.
 
     Args:
-        call: what runs the function, a CALL or the read of a property; None where its arguments are not seen.
+        call: what runs the function, a CALL, an OPERATION or the read of a property; None where its arguments are not
+            seen.
         function: which runs.
         bound: whether its first parameter is given already.
         makers: the calls of ``functools.partial`` that gave it arguments before, the innermost first.
@@ -95,6 +96,8 @@ def bind(
     given = [list(zip(made.keys[2:], made.arguments[1:], strict=True)) for made in makers]
     if call is not None and call.op is Op.CALL:
         given.append(list(zip(call.keys[1:], call.arguments, strict=True)))
+    elif call is not None and call.op is Op.OPERATION:
+        given.append([(0, call.inputs[-1])])
     for position, items in enumerate(given):
         shift = offset - 1 if position < len(makers) else offset  # the first argument of a maker is the function
         for key, argument in items:

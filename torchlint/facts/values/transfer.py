@@ -53,6 +53,7 @@ from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.narrowed import narrowed
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
+from torchlint.facts.values.own_operators import given_by_own
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.tuples import unpackable
 from torchlint.frameworks import Holds, method_names
@@ -175,6 +176,9 @@ _OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "Ri
 
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
+    own = given_by_own(solution, value, inputs[0])
+    if own is not None:
+        return own
     if value.name in _OF_BITS:
         return PLAIN if all(inputs) and all_plain(inputs) else NO_GRAPH
     if value.name == "Modulo" and is_written_text(value.inputs[0]):
