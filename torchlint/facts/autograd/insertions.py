@@ -82,7 +82,10 @@ class Insertions:
 
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
-        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+        if store.kind is not Kind.INSERT or store.holder is None:
+            return []
+        overwrites = self._overwrites(store)
+        if overwrites and not self._is_made_anew(store.holder):
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
             return []
@@ -91,10 +94,32 @@ class Insertions:
         homes = self._homes_of_root(store.holder)
         if not homes or self._is_of_replaced_object(store):
             return []
+        if overwrites:
+            return homes if self._is_handed_on(homes) else []
         # What gives up its oldest keeps the others.
         is_window = self.windows.has(homes)
         outlives = self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step, wholly=is_window)
-        return homes if outlives or is_left_over(self.lifetimes, store, homes) else []
+        if outlives or is_left_over(self.lifetimes, store, homes) or self._is_handed_on(homes):
+            return homes
+        return []
+
+    def _is_made_anew(self, holder: Value) -> bool:
+        """Whether an attribute gets another container as the program goes on: ``self.row = {}``."""
+        return holder.op is Op.ATTRIBUTE and any(one.value.op is Op.CONTAINER for one in self._later(holder))
+
+    def _is_handed_on(self, homes: list[Place | Value]) -> bool:
+        """Whether a container that is set anew goes into one that outlives the step: ``rows.append(self.row)``."""
+        around = self.lifetimes.homes_around(homes)
+        if not around or self.windows.has(around) or any(is_bounded(one) for one in around if isinstance(one, Value)):
+            return False
+        filling = [
+            store
+            for store in self.solution.graph.stores
+            if store.kind is Kind.INSERT and store.holder is not None and not self._overwrites(store)
+            and not self.flows.live_parts(store.value)  # or else what goes in is told there
+            and not set(homes_of(self.solution, store.holder)).isdisjoint(around)
+        ]  # fmt: skip
+        return any(self.lifetimes.outlives(around, one.function, one.loop, is_step=self.is_step) for one in filling)
 
     def _is_of_replaced_object(self, store: Store) -> bool:
         """``agent.walk.rows.append(x)``, where ``agent.walk`` is another object in each step, and its rows with it."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.collecting_places import collecting
 from torchlint.facts.autograd.left_elsewhere import LeftElsewhere, left_elsewhere
 from torchlint.facts.autograd.looked_at import is_only_looked_at
 from torchlint.facts.autograd.reads import Reads
@@ -107,6 +108,8 @@ class Leftovers:
         places = [home for home in homes if isinstance(home, Place)]
         if not all(self._is_lasting(place, store) for place in places) or not places:
             return None
+        if self._collecting.intersection(places):
+            return None
         births = [call for place in places for call in self._births_of(place, store.function)]
         if not self._outlives([*places, *births], store):
             return None
@@ -152,6 +155,8 @@ class Leftovers:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
         if not places or not all(self._is_lasting(place, store) for place in places):
             return None
+        if self._collecting.intersection(places) and store.value.op is Op.CONTAINER and not store.value.inputs:
+            return None
         live = self.flows.live_parts(store.value)
         fields = self._in_record(store.value) if not live else []
         filled = self._filled(store) if not live else []
@@ -195,6 +200,10 @@ class Leftovers:
         emptied = [reset for reset in graph.resets if reset.function is store.function]
         is_emptied = any(store.value in allocations_of(self.solution, reset.holder) for reset in emptied)
         return [] if is_emptied or len(begun) > 1 else live
+
+    @cached_property
+    def _collecting(self) -> frozenset[Place]:
+        return collecting(self.facts)
 
     @cached_property
     def _insertions(self) -> dict[Value, list[Store]]:

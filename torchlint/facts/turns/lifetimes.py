@@ -14,6 +14,7 @@ from torchlint.facts.values.domain import ClassReference, Container, sorted_valu
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Reset, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
 MADE = (Op.CONTAINER, Op.CALL, Op.OPERATION)
@@ -138,6 +139,18 @@ class Lifetimes:
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
+
+    def homes_around(self, homes: list[Place | Value]) -> list[Place | Value]:
+        """Where the containers are kept into which one goes before its place gets another: ``rows.append(self.row)``.
+
+        Nothing where it is emptied instead, and for one that nothing else has.
+        """
+        made = [home for home in homes if isinstance(home, Value)]
+        around = [one for one in reached(made, lambda value: self._kept_in.get(value, ())) if one not in made]
+        if not around or any(self._cleared.get(home) or self._thinned.get(home) for home in homes):
+            return []
+        places = [place for place, values in self.solution.stored.items() if not set(values).isdisjoint(around)]
+        return [*places, *around] if places else []
 
     def _takes_over(self, made: Value) -> bool:
         """Whether a list is made of what it had itself in the last turn, or its attribute in the last call."""
