@@ -306,7 +306,7 @@ class Insertions:
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index, hops)
-        if index.op is Op.CONTAINER:  # `seen[self.step, name]`
+        if index.op is Op.CONTAINER or index.name in ("Add", "AddAssign"):  # `seen[self.step, name]`, `seen[step + 1]`
             return any(self._changes(part, loop, hops) for part in index.inputs)
         index = _told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:

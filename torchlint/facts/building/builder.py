@@ -16,6 +16,7 @@ from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, ValueGraph
+from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.syntax.tree import walk, walk_statements
 
@@ -98,12 +99,17 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
             tell(builder, parameter, parameter.syntax.annotation)
         if parameter.name in builder.names.captured:
             builder.assign(cst.Name(parameter.name), parameter, None)
-    if not function.is_written and function.owner is not None:
-        keep_fields(builder, function, builder.fields[function.owner])
+    fields = builder.fields.get(function.owner, ()) if function.owner is not None else ()
+    if function.name == "__init__" and [one.name for one in fields] == [OWN_ITEMS]:
+        keep_fields(builder, function, fields)
+        function.is_written = True  # it keeps nothing that it is given
+    if not function.is_written:
+        keep_fields(builder, function, fields)
     elif isinstance(node, cst.Lambda):
         builder.hand_out(builder.visit(node.body))
     else:
         first = len(builder.graph.stores)
+        builder.statement = node
         builder.run(node.body)
         hand_out_as_annotated(builder, function, node)
         for store in builder.graph.stores[first:]:

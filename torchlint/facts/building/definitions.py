@@ -30,6 +30,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters, imported_name
 from torchlint.facts.building.own_guards import ENTERING, OwnGuards
+from torchlint.facts.building.own_items import own_items
 from torchlint.facts.building.properties import keep_method
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.syntax.tree import dotted
@@ -157,10 +158,20 @@ class DefinitionBuilder(ExpressionBuilder):
             cls.parents = tuple(parent for parent in cls.parents if parent not in self.fields)
             cls.forget_lineage()  # it is given something else than the fields
         if not has_fields(cls):
+            self._begin_items(cls, node)
             return
         inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
         fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}
         self._keep_what_is_given(cls, tuple(fields.values()))
+
+    def _begin_items(self, cls: Class, node: cst.ClassDef) -> None:
+        """What a class that is a container has begins with its objects, in an ``__init__`` of its own if need be."""
+        items = own_items(cls, node)
+        if items is None:
+            return
+        self.fields[cls] = (items,)
+        if "__init__" not in cls.methods:
+            self._keep_what_is_given(cls, (items,))
 
     def _keep_what_is_given(self, cls: Class, fields: tuple[DataField, ...]) -> None:
         self.fields[cls] = fields

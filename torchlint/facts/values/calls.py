@@ -39,9 +39,15 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.framework_objects import FACTORIES, given_back
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
-from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
+from torchlint.facts.values.known import OWN_ITEMS
+from torchlint.facts.values.library_calls import (
+    METHODS_OF_CONTAINERS,
+    given_by_container,
+    given_by_library,
+    given_by_tensor,
+)
 from torchlint.facts.values.named_methods import (
     Named,
     callers_through,
@@ -250,6 +256,9 @@ class Calls:
         if isinstance(atom, Instance) and is_module_class(atom.cls):
             if name in torch_api.module_methods():
                 return self._method_of_module(value, Module(), name, itself=atom)
+        self.solution.watch(Place(atom.cls.root(), OWN_ITEMS), value)
+        if own := self.solution.own_items(atom) if name in METHODS_OF_CONTAINERS else ():
+            return join(given_by_container(self.solution, value, Container(made), name) for made in own)
         stored = join(self._called(value, kept) for kept in sorted_values(self.solution.of(value.callee)))
         return stored or UNKNOWN
 

@@ -37,7 +37,8 @@ def stored_at(solution: Solution, value: Value) -> list[Value]:
 def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:
     """All that a holder stands for: itself, the places it is read from, the containers it may be."""
     containers = allocations_of(solution, holder)
-    return [holder, *places_of(solution, holder), *containers]
+    own = (solution.place_of_items(atom) for atom in sorted_values(solution.final(holder)))
+    return [holder, *places_of(solution, holder), *(place for place in own if place is not None), *containers]
 
 
 def is_data_of_tensor(solution: Solution, value: Value) -> bool:
@@ -49,7 +50,9 @@ def is_data_of_tensor(solution: Solution, value: Value) -> bool:
 
 def allocations_of(solution: Solution, value: Value) -> list[Value]:
     """The containers that ``value`` may be, each by the value that made it."""
-    return [a.allocation for a in sorted_values(solution.final(value)) if isinstance(a, Container)]
+    atoms = sorted_values(solution.final(value))
+    own = (made for atom in atoms for made in solution.own_items(atom))
+    return [*(a.allocation for a in atoms if isinstance(a, Container)), *own]
 
 
 def is_handed_to_method(solution: Solution, store: Store) -> bool:

@@ -22,6 +22,9 @@ from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.texts import texts_of
 from torchlint.facts.values.web_state import STATE, is_state_of_application
 
+OWN_ITEMS = "__items__"
+"""The name under which an object of a class that is a container, ``class Tally(dict)``, has what is put into it."""
+
 CALLED = frozenset(["__call__", "forward"])
 """Methods that run when an object itself is called."""
 
@@ -96,6 +99,16 @@ class Known:
             self._owned_until = len(self.stored)
         for place in self._owned.get(owner, ()):
             yield place, self.stored[place]
+
+    def place_of_items(self, atom: Atom) -> Place | None:
+        """Where an object of a class that is itself a container has its items; None for all else."""
+        place = Place(atom.cls.root(), OWN_ITEMS) if isinstance(atom, Instance) else None
+        return place if place in self.stored else None
+
+    def own_items(self, atom: Atom) -> list[Value]:
+        """The containers of the items of such an object, by what makes them."""
+        place = self.place_of_items(atom)
+        return [] if place is None else self.stored[place]
 
     def functions_of(self, call: Value) -> list[Function]:
         """The functions of this file that a CALL (or a read of a property) may run."""

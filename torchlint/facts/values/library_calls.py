@@ -5,6 +5,7 @@ Nothing here runs a function of the program; who calls one, or hands one to a li
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
@@ -50,6 +51,11 @@ OF_TEXTS = "skip_special_tokens"
 
 CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 """Methods of containers that give one of the items."""
+
+METHODS_OF_CONTAINERS = frozenset(
+    name for kind in (dict, list, deque) for name in dir(kind) if not name.startswith("__")
+)  # fmt: skip
+"""What Python's own dictionaries, lists and deques are asked for."""
 
 _TUPLES: dict[Meaning, tuple[Abstract, ...]] = {
     Meaning.SOUND: (NO_GRAPH, PLAIN),

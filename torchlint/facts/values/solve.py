@@ -297,11 +297,9 @@ class Solution(Known):
         elif store.attribute and store.holder is not None:
             targets = self.places(store.holder, store.attribute)
         elif store.holder is not None:
-            targets = [
-                a.allocation
-                for a in sorted_values(self.of(store.holder))
-                if isinstance(a, Container | Module) and a.allocation is not None
-            ]
+            atoms = sorted_values(self.of(store.holder))
+            made = [a.allocation for a in atoms if isinstance(a, Container | Module) and a.allocation is not None]
+            targets = [*made, *(one for atom in atoms for one in self.own_items(atom))]
         new = [target for target in targets if (store, target) not in self._reached]
         for target in new:
             self._links += 1

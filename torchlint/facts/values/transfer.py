@@ -50,6 +50,7 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
+from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.narrowed import narrowed
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
@@ -308,15 +309,27 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Tool) and atom.kind == "loader":
         return NO_GRAPH
     if isinstance(atom, Instance):
-        # What a dict of its own kind has under a key that is new, it makes itself.
-        method = atom.cls.method("__getitem__") or atom.cls.method("__missing__")
-        is_sequence = value.op is Op.SUBSCRIPT and method is not None
-        return solution.calls.run_function(value, method, bound=True) if is_sequence and method else UNKNOWN
+        return _item_of_instance(solution, value, atom, key)
     if isinstance(atom, Module):
         held = BOTTOM if atom.allocation is None else solution.load(atom.allocation, key, value)
         modules = frozenset(a for a in held if isinstance(a, Module | Instance))
         return modules or frozenset([Module(atom.has_parameters)])
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str | int | None) -> Abstract:
+    """An item of an object whose class says what that is, or is a container itself."""
+    is_subscript = value.op is Op.SUBSCRIPT
+    method = atom.cls.method("__getitem__" if is_subscript else "__iter__")
+    solution.watch(Place(atom.cls.root(), OWN_ITEMS), value)
+    place = solution.place_of_items(atom) if method is None else None
+    # What a dict of its own kind has under a key that is new, it makes itself.
+    method = method or atom.cls.method("__missing__")
+    given = solution.calls.run_function(value, method, bound=True) if is_subscript and method is not None else None
+    if place is None:
+        return UNKNOWN if given is None else given
+    held = [item_of(solution, value, Container(made), key) for made in solution.stored[place]]
+    return join(held if given is None else [given, *held])
 
 
 def _is_beside(value: Value) -> bool:

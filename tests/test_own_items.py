@@ -1,0 +1,149 @@
+"""Classes that are containers themselves, ``class Tally(dict)``: what is put into ``self``, and how long it stays."""
+
+from __future__ import annotations
+
+import pytest
+from programs import HEAD, TRAINING, Program
+
+IMPORTS = f"{HEAD}from collections import OrderedDict, UserDict, defaultdict, deque\n"
+
+STEP = """
+{made}
+for x, y in loader:
+    {anew}
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {noted}
+print(log)
+"""
+
+
+def leaks(cls: str, noted: str = "log.note(loss)", made: str = "log = Log()", anew: str = "pass") -> list[str]:
+    program = cls + TRAINING + STEP.format(made=made, noted=noted, anew=anew)
+    return Program(program, head=IMPORTS).leaks()
+
+
+SUMS = """
+class Log({base}):
+    def note(self, loss):
+        self["loss"] = {old} + {new}
+"""
+
+
+@pytest.mark.parametrize("base", ["dict", "OrderedDict", "UserDict", "defaultdict"])
+def test_a_sum_that_an_object_has_under_a_key(base: str) -> None:
+    assert leaks(SUMS.format(base=base, old="self.get('loss', 0)", new="loss")) == ["self"]
+    assert leaks(SUMS.format(base=base, old="self['loss']", new="loss")) == ["self"]
+    assert leaks(SUMS.format(base=base, old="self['loss']", new="loss.detach()")) == []
+    assert leaks(SUMS.format(base=base, old="self['loss']", new="float(loss)")) == []
+
+
+PAIRS = """
+class Log(dict):
+    def __missing__(self, key):
+        self[key] = (0.0, 0)
+        return self[key]
+
+    def note(self, loss):
+        total, count = self["loss"]
+        self["loss"] = total + {new}, count + 1
+"""
+
+
+def test_a_sum_beside_a_count() -> None:
+    assert leaks(PAIRS.format(new="loss")) == ["self"]
+    assert leaks(PAIRS.format(new="loss.item()")) == []
+
+
+ROWS = """
+class Log({base}):
+    def __init__(self):
+        super().__init__()
+        self.steps = 0
+
+    def note(self, loss):
+        self.steps += 1
+        {notes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "notes"),
+    [
+        ("list", "self.append(loss)"),
+        ("deque", "self.append((self.steps, loss))"),
+        ("dict", "self[len(self)] = loss"),
+        ("dict", "self[self.steps] = loss"),
+        ("dict", "self.setdefault('loss', []).append(loss)"),
+        ("list", "self.extend([loss])"),
+    ],
+)
+def test_a_list_that_an_object_is(base: str, notes: str) -> None:
+    assert len(leaks(ROWS.format(base=base, notes=notes))) == 1
+
+
+@pytest.mark.parametrize(
+    "noted",
+    ["log.append(loss)", "log += [loss]", "log.extend([loss])"],
+)
+def test_who_has_it_puts_into_it(noted: str) -> None:
+    assert leaks("class Log(list):\n    pass\n", noted) == ["log"]
+
+
+@pytest.mark.parametrize(
+    ("base", "notes"),
+    [("list", "self.append(loss.detach())"), ("dict", "self['last'] = loss"), ("dict", "self[self.steps % 9] = loss"),
+     ("list", "self.append(loss)\n        self.clear()"), ("list", "self.append(loss)\n        self.pop(0)"),
+     ("object", "self.append(loss)"), ("nn.ModuleList", "self.append(loss)")],
+)  # fmt: skip
+def test_numbers_and_what_goes_away_again(base: str, notes: str) -> None:
+    assert leaks(ROWS.format(base=base, notes=notes)) == []
+
+
+def test_an_object_of_each_step_goes_with_it() -> None:
+    cls = SUMS.format(base="dict", old="self.get('loss', 0)", new="loss")
+    assert leaks(cls, made="pass", anew="log = Log()") == []
+
+
+TERMS = """
+class Terms(dict):
+    def total(self):
+        return sum(self.values())
+
+for x, y in loader:
+    terms = Terms()
+    terms["fit"] = F.cross_entropy(model(x), y)
+    terms["size"] = model(x).square().mean()
+    optimizer.zero_grad()
+    terms.total().backward()
+    optimizer.step()
+"""
+
+
+def test_terms_of_one_step() -> None:
+    assert Program(TRAINING + TERMS).leaks() == []
+
+
+@pytest.mark.parametrize(
+    ("cls", "expression", "kind"),
+    [
+        ("class Log(dict):\n    def note(self, v):\n        self['a'] = v", "log['a']", {"without graph"}),
+        (
+            "class Log(dict):\n    def note(self, v):\n        self['a'] = v",
+            "log.get('a', 3)",
+            {"no tensor", "without graph"},
+        ),
+        ("class Log(dict):\n    def note(self, v):\n        self['a'] = v", "log['b']", {"unknown"}),
+        ("class Log(dict):\n    def note(self, v):\n        self.a = v", "log.a", {"without graph"}),
+        (
+            "class Log(dict):\n    def get(self, k):\n        return 3\n    def note(self, v):\n        self['a'] = v",
+            "log.get('a')",
+            {"no tensor"},
+        ),
+    ],
+)
+def test_what_is_read_is_what_was_put_in(cls: str, expression: str, kind: set[str]) -> None:
+    program = Program(f"{cls}\nlog = Log()\nlog.note(torch.zeros(3))\nprint({expression})\n")
+    assert program.kinds(program.shown()) == kind
