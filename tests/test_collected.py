@@ -838,3 +838,31 @@ def run(net, loader, device):
 @pytest.mark.parametrize(("part", "expected"), [("part", [Collecting.UNTIL_HOST]), ("part.mean(0)", [])])
 def test_an_object_that_joins_by_an_operator_what_it_is_given(part: str, expected: list[Collecting]) -> None:
     assert ways(BY_OPERATOR.format(part=part)) == expected
+
+
+UNDER_ONE_NAME = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = nn.Linear(3, 3), {{}}
+
+    def note(self, name, value):
+        self.seen[name] = value
+
+    def forward(self, x):
+        out = self.layer(x).softmax(1)
+        self.note({name}, out)
+        return out
+
+def run(loader, device):
+    net = Net().to(device).eval()
+    with torch.no_grad():
+        for at, (x, y) in enumerate(loader):
+            net(x.to(device))
+    return torch.stack(list(net.seen.values())).cpu()
+"""
+
+
+def test_a_method_puts_all_outputs_under_one_name() -> None:
+    assert ways(UNDER_ONE_NAME.format(name="'last'")) == []
+    assert ways(UNDER_ONE_NAME.format(name="len(self.seen)")) == [Collecting.UNTIL_HOST]

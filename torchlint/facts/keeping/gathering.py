@@ -20,6 +20,7 @@ from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.syntax.tree import walk
 
@@ -57,7 +58,7 @@ class Gathering:
 
     def adds_item(self, store: Store, by: Loop | Function) -> bool:
         """Whether ``d[i] = out`` has another key in each turn."""
-        if store.key is not None or store.index is None:
+        if store.key is not None or store.index is None or self._is_named(store.index):
             return False
         parts = list(store.index.computed_from())
         if any(self._counts(part, store) for part in parts):
@@ -67,6 +68,14 @@ class Gathering:
             further = (one for part in parts for one in self._behind(part, is_asked=part in asked))
             parts = list(dict.fromkeys((*parts, *(part for one in further for part in one.computed_from()))))
         return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
+
+    def _is_named(self, index: Value) -> bool:
+        """Whether a key is one of the names that the calls of a method pass for it: ``self.note("last", weights)``."""
+        names = list(ends([index], self._passed_as)) if index.op is Op.PARAMETER else []
+        return bool(names) and all(one.op is Op.CONSTANT and one.syntax is not None for one in names)
+
+    def _passed_as(self, value: Value) -> Sequence[Value]:
+        return self.solution.arguments_of(value) if value.op is Op.PARAMETER else ()
 
     def _behind(self, part: Value, *, is_asked: bool) -> list[Value]:
         """What calls give for a parameter, and what is put into a list of which all, and not one item, is taken."""
