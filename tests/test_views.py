@@ -480,3 +480,33 @@ class Slices(Dataset):
 def test_a_data_set_keeps_a_part_of_a_tensor_for_each_sample(parts: dict[str, str], count: int) -> None:
     filled = {"size": "size(1)", "kept": "self.middles.append(whole[:, at])", **parts}
     assert len(Program(SAMPLES.format(**filled), head=HEAD).facts.kept_views) == count
+
+
+RESULT = """
+class Result:
+    def __init__(self, maps):
+        self.maps = maps
+
+    @property
+    def center(self):
+        return {given}
+
+net = nn.Conv2d(3, 4, 3)
+kept = []
+with torch.no_grad():
+    for x, y in DataLoader(data):
+        kept.append(Result(net(x)).center)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ("self.maps[:, :, 9, 9]", 1),
+        ("self.maps[:, :, 9, 9].clone()", 0),
+        ("self.maps", 0),
+        ("self.maps.mean((2, 3))", 0),
+    ],
+)
+def test_a_property_that_gives_a_part(given: str, count: int) -> None:
+    assert len(Program(RESULT.format(given=given)).facts.kept_views) == count

@@ -15,7 +15,8 @@ from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
-from torchlint.facts.keeping.views import View, Views
+from torchlint.facts.keeping.views import Views
+from torchlint.facts.keeping.ways import View
 from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import held_in

@@ -7,7 +7,6 @@ computed, through other views; where anything on the way may copy, it is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -16,7 +15,7 @@ from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.pieces import pieces_of
-from torchlint.facts.keeping.ways import OWN, PARTS, RESHAPED, Way, has_known_numbers, is_numbered, is_one_of_many
+from torchlint.facts.keeping.ways import OWN, PARTS, RESHAPED, View, Way, has_known_numbers, is_numbered, is_one_of_many
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
@@ -25,25 +24,6 @@ from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
-
-
-@dataclass(frozen=True)
-class View:
-    """A tensor that is a part of another.
-
-    Attributes:
-        base: what was computed and holds the memory.
-        part: what takes the first part of it.
-        surely_smaller: False where the base may have one row, or one column, and no more.
-        entered: the call by which the function was entered that computes the base, None where the view is taken there.
-        numbers: what computes the numbers by which smaller parts of that are taken.
-    """
-
-    base: Value
-    part: Value
-    surely_smaller: bool
-    entered: Value | None
-    numbers: Sequence[Value] = ()
 
 
 class Views:
@@ -196,6 +176,8 @@ class Views:
             if value.name in ("T", "mT") or is_data_of_tensor(self.solution, value):
                 return ("whole", value.inputs[0])
             output = self.output_behind(value)
+            if output is None and self.solution.functions_of(value):
+                return self._result(value, entered)  # a property
             return ("whole", output) if output is not None else self._place(value)
         if value.op is Op.PARAMETER:
             given = self.solution.arguments_of(value)
@@ -290,6 +272,11 @@ class Views:
             return ("own", None)
         if told is not None:
             return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
+        return self._result(call, entered)
+
+    def _result(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+        """What the function of the file that a CALL, or the read of a property, runs gives, where that is a view."""
+        functions = self.solution.functions_of(call)
         given = [one for one in choices(functions[0].result) if one.name != "None"] if len(functions) == 1 else []
         if not given or call in self._followed or self.steps.calls_module(call):
             return ("none", None)  # a function that returns what it returns itself says nothing

@@ -25,6 +25,25 @@ PARTS = frozenset(["select", "narrow", "diagonal"])
 
 
 @dataclass(frozen=True)
+class View:
+    """A tensor that is a part of another.
+
+    Attributes:
+        base: what was computed and holds the memory.
+        part: what takes the first part of it.
+        surely_smaller: False where the base may have one row, or one column, and no more.
+        entered: the call by which the function was entered that computes the base, None where the view is taken there.
+        numbers: what computes the numbers by which smaller parts of that are taken.
+    """
+
+    base: Value
+    part: Value
+    surely_smaller: bool
+    entered: Value | None
+    numbers: Sequence[Value] = ()
+
+
+@dataclass(frozen=True)
 class Way:
     """The way back from a value.
 
