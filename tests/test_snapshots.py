@@ -365,6 +365,7 @@ def collected_of_generator(made: str, taken: str) -> int:
         "kept = list(path(model, 9))",
         "kept = sorted(path(model, 9), key=len)",
         "kept = [point for point in path(model, 9)]",
+        "kept = {at: point for at, point in enumerate(path(model, 9))}",
         "kept = []\n    for point in path(model, 9):\n        kept.append(point)",
         "kept = []\n    for point in path(model, 9):\n        kept.append((0, point))",
     ],
@@ -389,6 +390,8 @@ def test_all_copies_that_a_generator_yields(made: str, taken: str) -> None:
         ("net.state_dict()", "kept = list(path(model, 9))"),
         ("{k: v.cpu() for k, v in net.state_dict().items()}", "kept = list(path(model, 9))"),
         ("copy.deepcopy(net)", "kept = [copy.deepcopy(model) for _ in range(3)]"),
+        ("freeze(net)", "for x, y in loader:\n        model(x).sum().backward()\n        kept = list(path(model, 9))"),
+        ("3", "for epoch in path(model, 9):\n        kept = [freeze(model) for _ in path(model, 9)]"),
     ],
 )
 def test_what_a_generator_yields_goes_away_or_is_no_copy(made: str, taken: str) -> None:

@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import Argument, ClassReference, Instance, Mo
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Store, Value
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Copies:
             held = [item for _, item in self.solution.held.get(value, ())]
             is_made_of_them = any(map(self._clones, held)) or self._are_states(held, value)
             return value if is_made_of_them else self._first(held, depth)
+        if value.op is Op.ELEMENT and (item := unpacked(value)) is not value:
+            return self._copy(item, depth)  # of `enumerate(path)`
         if value.op is Op.ELEMENT:
             return self._of_item(value, depth)
         return self._of_call(value, depth) if value.op is Op.CALL else None

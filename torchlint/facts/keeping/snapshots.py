@@ -86,7 +86,7 @@ class _Search:
 
     def of_generator(self, call: Value) -> Snapshot | None:
         """What a list collects of all that a generator yields: ``list(train(net, loader))``."""
-        for yielded in collected_by(self.solution, call):
+        for yielded in collected_by(self.solution, call) if not self._is_in_turn(call) else ():
             copy = self.copies.of(yielded) if self.insertions.is_yielded_in_step(yielded) else None
             if copy is None or self.flows.live_parts(yielded):
                 continue
@@ -95,12 +95,17 @@ class _Search:
                 return Snapshot(insertion, copy, self._subject(copy))
         return None
 
+    def _is_in_turn(self, made: Value) -> bool:
+        """Whether a list is another one in each turn of a training: what one round needs is gone in the next."""
+        around = made.loop.around() if made.loop is not None else ()
+        return any(_is_turn(self.facts, loop) for loop in around)
+
     def of_comprehension(self, made: Value) -> Snapshot | None:
-        """``[freeze(net) for _ in train(net, loader)]``"""
-        item = made.inputs[0] if isinstance(made.syntax, cst.ListComp) else None
+        """``[freeze(net) for _ in train(net, loader)]``, ``{epoch: train(net) for epoch in range(epochs)}``"""
+        item = made.inputs[0] if isinstance(made.syntax, cst.ListComp | cst.DictComp) else None
         if item is None or made.statement is None or item.loop is None or item.loop is made.loop:
             return None
-        if not _is_turn(self.facts, item.loop) or self.flows.live_parts(item):
+        if not _is_turn(self.facts, item.loop) or self.flows.live_parts(item) or self._is_in_turn(made):
             return None
         copy = self.copies.of(item)
         insertion = Insertion(made.statement, made, (Use(item, None),), text_of(made.syntax, made), made, bounded=False)
