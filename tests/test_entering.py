@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from programs import HEAD, Program
+from programs import HEAD, TRAINING, Program
 from projects import Project
 
 IMPORTS = f"{HEAD}from contextlib import contextmanager\n"
@@ -104,3 +104,50 @@ def test_what_gives_an_array_gives_no_network() -> None:
 def test_the_name_stands_for_what_is_entered(manager: str, kind: set[str]) -> None:
     program = Program(f"{manager}\nwith counting() as counts:\n    print(counts)\n", head=IMPORTS)
     assert program.kinds(program.shown()) == kind
+
+
+PROBE = """
+class Probe:
+    def __init__(self, net):
+        self.net, self.shapes, self.handles = net, [], []
+
+    def __enter__(self):
+        {enters}
+        return self
+
+    def note(self, module, given, out):
+        self.shapes.append(out.shape)
+
+    def __exit__(self, *error):
+        {leaves}
+
+def probed(net, x):
+    with Probe(net):
+        {block}
+
+def main(loader, net):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(probed(net, x), y).backward()
+        optimizer.step()
+"""
+
+REGISTERS = "self.handle = self.net.register_forward_hook(self.note)"
+"""What leaves one more hook with each block, unless it is removed."""
+
+
+@pytest.mark.parametrize(
+    ("enters", "leaves", "block", "count"),
+    [
+        (REGISTERS, "pass", "return net(x)", 1),
+        ("self.net.register_forward_hook(self.note)", "print(self.shapes)", "out = net(x)\n    return out", 1),
+        (REGISTERS, "self.handle.remove()", "return net(x)", 0),
+        (REGISTERS, "self.close()\n\n    def close(self):\n        self.handle.remove()", "return net(x)", 0),
+        ("self.handles.append(self.net.register_forward_hook(self.note))",
+         "while self.handles:\n            self.handles.pop().remove()", "out = net(x)\n    return out", 0),
+        ("pass", "pass", "return net(x)", 0),
+    ],
+)  # fmt: skip
+def test_a_block_enters_and_leaves_its_object(enters: str, leaves: str, block: str, count: int) -> None:
+    program = Program(f"{TRAINING}{PROBE.format(enters=enters, leaves=leaves, block=block)}main(loader, model)\n")
+    assert len(program.facts.piled_hooks) == count

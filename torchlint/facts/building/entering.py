@@ -1,4 +1,4 @@
-"""What ``with manager() as name`` binds: for a context manager of the project what that yields, or is entered as."""
+"""What a ``with`` enters and leaves, and what its name binds: what a context manager of the project yields or gives."""
 
 from __future__ import annotations
 
@@ -9,32 +9,55 @@ from torchlint.facts.building.own_guards import ENTERING, Definition, is_manager
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.syntax.tree import walk_scope
 
+LEAVING = "__exit__"
+"""The method of an object that runs behind the block."""
 
-def entered(builder: DefinitionBuilder, manager: Value) -> Value:
+
+def enter(builder: DefinitionBuilder, manager: Value) -> Value:
     """What a block knows of a context manager by its name; the manager itself where nothing else is seen.
 
     Args:
-        builder: stands at the ``with``.
+        builder: stands at the ``with``, whose block is still to be run; where a class of the file may be entered, its
+            ``__enter__`` is.
         manager: what is entered.
 
     Returns:
         an item of the generator where a function under ``@contextmanager`` makes the manager; the result of the
         ``__enter__`` of its class where that gives anything but the object.
     """
+    if _is_generated(builder, manager):
+        return builder.element(manager, None)
+    given = _run(builder, manager, ENTERING)
+    defined = builder.own_guards.defined(manager.callee.name) if manager.op is Op.CALL else []
+    return given if given is not None and defined and all(map(_gives_another, defined)) else manager
+
+
+def leave(builder: DefinitionBuilder, manager: Value) -> None:
+    """Behind the block of a ``with``: where a class of the file may be left, its ``__exit__`` is run."""
+    if not _is_generated(builder, manager):
+        _run(builder, manager, LEAVING)
+
+
+def _run(builder: DefinitionBuilder, manager: Value, name: str) -> Value | None:
+    """A CALL of the method, where a class of the file has one of that name and no library makes the manager."""
+    if not builder.own_guards.defined(name) or manager.op is Op.EXTERNAL:
+        return None
+    if manager.op is Op.CALL and manager.callee.op is Op.EXTERNAL:
+        return None
+    method = builder.make(Op.ATTRIBUTE, (manager,), None, name=name)
+    return builder.make(Op.CALL, (method,), None, name=name, keys=(None,))
+
+
+def _is_generated(builder: DefinitionBuilder, manager: Value) -> bool:
+    """Whether a function under ``@contextmanager``, of this file or of another one, makes the manager."""
     if manager.op is not Op.CALL or manager.callee.op is Op.EXTERNAL:
-        return manager
+        return False
     made_by = manager.callee.reference
     if isinstance(made_by, Function) and made_by.is_foreign:
         made_by.open()
-        is_made = made_by.is_generator and any(is_manager(name) for name in made_by.decorators)
-        return builder.element(manager, None) if is_made else manager
+        return made_by.is_generator and any(is_manager(name) for name in made_by.decorators)
     defined = builder.own_guards.defined(manager.callee.name)
-    if defined and all(isinstance(one, cst.FunctionDef) and _is_generator(one) for one in defined):
-        return builder.element(manager, None)
-    if defined and all(map(_gives_another, defined)):
-        method = builder.make(Op.ATTRIBUTE, (manager,), None, name=ENTERING)
-        return builder.make(Op.CALL, (method,), manager.syntax, name=ENTERING, keys=(None,))
-    return manager
+    return bool(defined) and all(isinstance(one, cst.FunctionDef) and _is_generator(one) for one in defined)
 
 
 def _is_generator(definition: cst.FunctionDef) -> bool:

@@ -11,7 +11,7 @@ from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.data_classes import is_field_call
 from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
-from torchlint.facts.building.entering import entered
+from torchlint.facts.building.entering import enter, leave
 from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest
@@ -236,16 +236,21 @@ class StatementBuilder(DefinitionBuilder):
         return merge([after, *breaks], self.phi) or after
 
     def _with(self, node: cst.With) -> None:
-        before, guarded = self.state.mode, False
+        before, guarded, managers = self.state.mode, False, list[Value]()
         for item in node.items:
             value = self.visit(item.item)
             guarded |= value.op is Op.CALL and value.callee.name in STACKS  # leaves all guards that are entered on it
             inside = self._mode_of_helper(value) or mode_of_guard(value)
             if inside is not None:
                 self.state.mode, guarded = inside, True
+            managers.append(value)
+            entered = enter(self, value)
             if item.asname is not None:
-                self.assign(item.asname.name, entered(self, value), None)
+                self.assign(item.asname.name, entered, None)
         self.run(node.body)
+        self.statement = node
+        for manager in managers:  # however the block ends
+            leave(self, manager)
         if guarded and self.state is not None:
             self.state.mode = before
 
