@@ -6,6 +6,7 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
+from programs import TRAINING, Program
 from projects import Project
 from torchlint.rules.tlk301_built_in_step import BuiltInStep
 
@@ -1299,3 +1300,30 @@ PAINTER = """
 def test_what_a_function_of_another_file_makes_of_frozen_weights_weighs(tmp_path: Path, bank: str, level: str) -> None:
     project = Project(tmp_path, {"losses.py": FROZEN_LOSS.format(bank=bank), "painter.py": PAINTER})
     assert f"painter.py: TLK301 {level}" in project.found()
+
+
+LEAGUE = """
+class League:
+    def __init__(self):
+        self.players, self.last = [], None
+
+    def join(self, player):
+        {joins}
+
+def main(loader):
+    league = League()
+    for x, y in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        league.join(copy.deepcopy(model))
+"""
+
+
+@pytest.mark.parametrize(
+    ("joins", "count"),
+    [("self.players.append(player)", 0), ("self.players.append((player, 1))", 0), ("print(player)", 1)],
+)
+def test_a_copy_that_a_method_puts_into_a_list_is_another_in_each_turn(joins: str, count: int) -> None:
+    program = Program(f"import copy\n{TRAINING}{LEAGUE.format(joins=joins)}")
+    assert len(program.facts.constructions) == count

@@ -107,6 +107,8 @@ def is_kept(facts: Facts, copy: Value) -> bool:
     Then each turn has to have its own.
     """
     loop = copy.loop
+    if _is_handed_to_container(facts, copy):
+        return True
     if (loop is None and _is_kept_by_caller(facts, copy)) or _is_yielded(copy) or _is_listed(facts, copy):
         return True
     return any(
@@ -127,6 +129,21 @@ def _is_listed(facts: Facts, copy: Value) -> bool:
     """``[deepcopy(model) for _ in train(model, loader)]``"""
     made = (one for one in facts.graph.of(Op.CONTAINER) if isinstance(one.syntax, cst.BaseComp))
     return any(copy.loop is one.inputs[0].loop is not one.loop and copy in passed_on(one.inputs[0]) for one in made)
+
+
+def _is_handed_to_container(facts: Facts, copy: Value) -> bool:
+    """``league.join(deepcopy(policy))``, whose method puts it into a container of its object."""
+    calls = [user for user in copy.users if user.op is Op.CALL and copy in user.arguments]
+    taken = {
+        parameter
+        for call in calls for function in facts.solution.functions_of(call)
+        for parameter, given in facts.solution.callers[function][call].items() if given is copy
+    }  # fmt: skip
+    return any(
+        store.kind is Kind.INSERT and store.holder is not None and store.holder.op in (Op.ATTRIBUTE, Op.READ)
+        and any(not taken.isdisjoint(passed_on(one)) for one in held_in(store.value))
+        for store in facts.graph.stores if taken
+    )  # fmt: skip
 
 
 def _is_kept_by_caller(facts: Facts, copy: Value) -> bool:
