@@ -523,3 +523,38 @@ def test_a_state_that_a_method_keeps_is_told_once(keep: str, codes: list[str]) -
     """
     found = {one.code for one in check_source(HEAD + dedent(source))}
     assert sorted(found & {"TLK104", "TLK111"}) == codes
+
+
+SESSIONS = """
+class Session:
+    def __init__(self, net):
+        self.net, self.state = net, None
+
+    def feed(self, x):
+        out, self.state = self.net(x, self.state)
+        return out.argmax(-1).tolist()
+
+def serve(stream):
+    net, sessions = nn.GRU(3, 3), {{}}
+    for user, x, ends in stream:
+        {opens}
+        print(sessions[user].feed(x))
+        {closes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "expected"),
+    [
+        ("if user not in sessions:\n            sessions[user] = Session(net)", "pass", ["self.state"]),
+        ("sessions[user] = Session(net)", "pass", []),
+        (
+            "if user not in sessions:\n            sessions[user] = Session(net)",
+            "if ends:\n            del sessions[user]",
+            [],
+        ),
+        ("if user not in sessions:\n            sessions[user] = Session(net)", "sessions.clear()", []),
+    ],
+)
+def test_an_object_that_is_made_where_there_is_none_yet_lives_on(opens: str, closes: str, expected: list[str]) -> None:
+    assert carried(SESSIONS.format(opens=opens, closes=closes)) == expected

@@ -312,17 +312,26 @@ class Lifetimes:
         )
 
     def _lifted(self, resets: Iterable[_Position]) -> set[_Position]:
-        """The positions of resets, and of the calls that lead to them."""
+        """The positions of resets, and of the calls that lead to them, but for those by which something begins."""
+        beginnings = self.solution.graph.beginnings
         found: set[_Position] = set()
         frontier = set(resets)
         for _ in range(HOPS):
             found |= frontier
-            frontier = {
-                _Position(call.function, call.loop)
-                for position in frontier
-                for call in self.solution.callers.get(position.function, {})
-            } - found
+            calls = [call for position in frontier for call in self.solution.callers.get(position.function, {})]
+            lifted = {_Position(call.function, call.loop) for call in calls if call not in beginnings}
+            ends = {end for call in calls if call in beginnings for end in self._ends_of(call)}
+            frontier = (lifted | ends) - found
         return found
+
+    def _ends_of(self, made: Value) -> Iterator[_Position]:
+        """Where an object is given up that a condition makes only if there is none: ``del sessions[user]``."""
+        homes: list[Place | Value] = [
+            one for one, items in self.solution.held.items() if any(made is i for _, i in items)
+        ]
+        homes += [place for place, values in self.solution.stored.items() if made in values]
+        for home in homes:
+            yield from self._resets(home)
 
 
 def _encloses(reset: _Position, at: _Position) -> bool:
