@@ -558,3 +558,41 @@ def serve(stream):
 )
 def test_an_object_that_is_made_where_there_is_none_yet_lives_on(opens: str, closes: str, expected: list[str]) -> None:
     assert carried(SESSIONS.format(opens=opens, closes=closes)) == expected
+
+
+STATE_OF_A_MEMORY = """
+class Memory:
+    def __init__(self):
+        self.state = None
+
+    def keep(self, new):
+        self.state = {kept}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(3, 3)
+
+    def forward(self, x, memory):
+        out, state = self.rnn(x, memory.state)
+        memory.keep(state)
+        return out
+
+def write(net, x, length):
+    memory, text = Memory(), []
+    while len(text) < length:
+        {anew}
+        x = net(x, memory).argmax(-1)
+        text.append(x.item())
+    return text
+
+print(write(Net().eval(), torch.zeros(1, 3), 99))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "anew", "expected"),
+    [("new", "pass", ["self.state"]), ("new.detach()", "pass", []), ("new", "memory = Memory()", [])],
+)
+def test_a_method_keeps_the_state_that_it_is_given(kept: str, anew: str, expected: list[str]) -> None:
+    assert carried(STATE_OF_A_MEMORY.format(kept=kept, anew=anew)) == expected

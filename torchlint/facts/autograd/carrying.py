@@ -145,8 +145,8 @@ class CarriedStates:
     # -- attributes and globals -----------------------------------------------------------------------------------
 
     def _in_place(self, store: Store) -> Carried | None:
-        is_item = store.kind is Kind.INSERT and store.is_item
-        if not (is_item or store.kind is Kind.ASSIGN) or not self.flows.carries(store.value):
+        is_item, value = store.kind is Kind.INSERT and store.is_item, self._put(store)
+        if not (is_item or store.kind is Kind.ASSIGN) or not self.flows.carries(value):
             return None
         if is_item and store.holder is not None:
             homes = homes_of(self.solution, store.holder)[1:]
@@ -159,7 +159,7 @@ class CarriedStates:
             return None
         if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
             return None
-        old = self.chains.reaches(store.value, reads)
+        old = self.chains.reaches(value, reads)
         if old is None or self._is_of_one_forward(store):
             return None
         # The turns of a loop in a forward are the parts of one sequence.
@@ -168,13 +168,18 @@ class CarriedStates:
         if not stays and not self._infers_by_itself(store) and not self._goes_on_elsewhere(store, homes):
             return None
         name = text_of(store.target, store.value) + (written_key(store) if is_item else "")
-        carried = self._judged(store.statement, name, store.value, old)
+        carried = self._judged(store.statement, name, value, old)
         if carried is None or not carried.retained or not stays:
             return carried
         # The turns between two backwards are the parts of one sequence: only what goes beyond these is carried.
         trains = self.repetitions.trains
         goes_on = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=trains)
         return carried if goes_on else None
+
+    def _put(self, store: Store) -> Value:
+        """What is stored, where a method only keeps what its one call passes: ``memory.swap(state)``."""
+        given = self.solution.arguments_of(store.value) if store.value.op is Op.PARAMETER else []
+        return given[0] if len(given) == 1 and store.function.name != "__init__" else store.value
 
     def _is_of_one_forward(self, store: Store) -> bool:
         """Whether a helper of a forward changes an attribute of an object that this forward has made."""
