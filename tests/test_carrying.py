@@ -596,3 +596,28 @@ print(write(Net().eval(), torch.zeros(1, 3), 99))
 )
 def test_a_method_keeps_the_state_that_it_is_given(kept: str, anew: str, expected: list[str]) -> None:
     assert carried(STATE_OF_A_MEMORY.format(kept=kept, anew=anew)) == expected
+
+
+FIELD = """
+from dataclasses import dataclass
+
+@dataclass
+class Carry:
+    h: torch.Tensor
+    steps: int = 0
+
+carry = Carry(h)
+for x, y in loader:
+    h = cell(x, carry.h)
+    loss = F.cross_entropy(head(h), y)
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    carry = Carry({kept}, carry.steps + 1)
+"""
+
+
+def test_a_field_is_told_where_its_object_is_made() -> None:
+    (found,) = Program(TRAINING + PARTS + FIELD.format(kept="h")).facts.carried_states
+    assert found.name == "Carry.h"
+    assert "Carry(h, carry.steps + 1)" in Program("").facts.code(found.statement)
+    assert carried(TRAINING + PARTS + FIELD.format(kept="h.detach()")) == []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
+from torchlint.facts.autograd.chains import DEPTH, PAIR_STATES, TENSOR_STATES, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.autograd.gradient_ends import ends_in_its_step
 from torchlint.facts.repeated.builders import builders
@@ -29,14 +29,6 @@ from torchlint.facts.values.writing import text_of, written_key
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-TENSOR_STATES = {
-    "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": None, "torch.nn.RNNCell": None, "torch.nn.Linear": None,
-}  # fmt: skip
-"""Modules of torch whose state is one tensor, and which item of what they return it is (None: all of it)."""
-
-PAIR_STATES = {"torch.nn.LSTM": 1, "torch.nn.LSTMCell": None}
-"""Those whose state is a pair of tensors."""
 
 
 @dataclass(frozen=True)
@@ -167,14 +159,23 @@ class CarriedStates:
         stays = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=self.repetitions.is_step)
         if not stays and not self._infers_by_itself(store) and not self._goes_on_elsewhere(store, homes):
             return None
-        name = text_of(store.target, store.value) + (written_key(store) if is_item else "")
-        carried = self._judged(store.statement, name, value, old)
+        statement, name = self._told_at(store)
+        carried = self._judged(statement, name + (written_key(store) if is_item else ""), value, old)
         if carried is None or not carried.retained or not stays:
             return carried
         # The turns between two backwards are the parts of one sequence: only what goes beyond these is carried.
         trains = self.repetitions.trains
         goes_on = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=trains)
         return carried if goes_on else None
+
+    def _told_at(self, store: Store) -> tuple[cst.CSTNode, str]:
+        """Where a state is stored, and as what: in a field of a data class where an object of it is made."""
+        callers = {} if store.function.is_written else self.solution.callers.get(store.function, {})
+        given = ((call, passed.get(store.value)) for call, passed in callers.items())
+        calls = [call for call, value in given if value is not None and self.flows.carries(value)]
+        if len(calls) == 1 and calls[0].statement is not None and store.function.owner is not None:
+            return calls[0].statement, f"{store.function.owner.name}.{store.attribute}"
+        return store.statement, text_of(store.target, store.value)
 
     def _put(self, store: Store) -> Value:
         """What is stored, where a method only keeps what its one call passes: ``memory.swap(state)``."""

@@ -19,6 +19,14 @@ from torchlint.facts.values.reaching import reached
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+TENSOR_STATES = {
+    "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": None, "torch.nn.RNNCell": None, "torch.nn.Linear": None,
+}  # fmt: skip
+"""Modules of torch whose state is one tensor, and which item of what they return it is (None: all of it)."""
+
+PAIR_STATES = {"torch.nn.LSTM": 1, "torch.nn.LSTMCell": None}
+"""Those whose state is a pair of tensors."""
+
 DEPTH = 4
 """How many functions deep a state is followed."""
 
