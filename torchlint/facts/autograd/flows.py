@@ -331,7 +331,7 @@ class Flows(Liveness):
             known = torch_api.function(callee.name)
             if known is not None:
                 return known.history in (torch_api.History.KEEPS, torch_api.History.SELF)
-            return callee.name in ("builtins.sum", "builtins.max", "builtins.min")
+            return callee.name == "builtins.sum"
         if callee.op is Op.ATTRIBUTE:
             method = torch_api.method(callee.name)
             return method is not None and method.history in (torch_api.History.KEEPS, torch_api.History.SELF)

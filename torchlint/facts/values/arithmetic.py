@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, Derived, Instance
-from torchlint.facts.values.externals import COLLECTIONS
+from torchlint.facts.values.externals import COLLECTIONS, EXTREMES
 from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
 
@@ -96,7 +96,7 @@ class Arithmetic:
             return passed
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
             return list(value.inputs)
-        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS | EXTREMES:
             return list(value.arguments)
         if value.op is Op.CALL and self._makes_record(value):
             return list(value.arguments)

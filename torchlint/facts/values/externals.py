@@ -14,6 +14,7 @@ class Meaning(Enum):
     FIRST = "its first argument, or one just like it"
     REDUCES = "a value computed, differentiably, from the items of its arguments"
     ITEM = "an item of its first argument"
+    CHOOSES = "one of its arguments as it is, or an item of the only one"
     COLLECTS = "a new container of what its arguments hold"
     MODULE = "a module with parameters"
     TRANSFORM = "a module without parameters, which only computes"
@@ -55,6 +56,9 @@ CHOOSING = {"random.sample": 0, "random.choices": 0, "heapq.nlargest": 1, "heapq
 KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict", "types.SimpleNamespace"])
 """Those whose keyword arguments are items."""
 
+EXTREMES = frozenset(["builtins.max", "builtins.min"])
+"""Those that give one of several values as it is, and compute nothing: https://docs.python.org/3/library/functions.html"""
+
 MAPPING = frozenset(["torch.vmap", "torch.func.vmap", "functorch.vmap"])
 """Functions that give the one that they are given, for many rows at once.
 
@@ -64,8 +68,7 @@ https://docs.pytorch.org/docs/stable/generated/torch.vmap.html
 _SINGLE: dict[str, Meaning] = {
     **dict.fromkeys(COLLECTIONS, Meaning.COLLECTS),
     "builtins.sum": Meaning.REDUCES,
-    "builtins.max": Meaning.REDUCES,
-    "builtins.min": Meaning.REDUCES,
+    **dict.fromkeys(EXTREMES, Meaning.CHOOSES),
     "builtins.abs": Meaning.REDUCES,
     "builtins.pow": Meaning.REDUCES,
     "builtins.round": Meaning.REDUCES,

@@ -101,6 +101,8 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         return differentiate(value, [contents_of(solution, value, abstract) for abstract in arguments])
     if meaning is Meaning.ITEM and arguments:
         return join(item_of(solution, value, atom, None) for atom in arguments[0])
+    if meaning is Meaning.CHOOSES:
+        return _chosen(solution, value, arguments)
     if meaning is Meaning.COLLECTS:
         return collected(solution, value, name, arguments)
     if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
@@ -110,6 +112,15 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
     if meaning is Meaning.SUPER and value.function.owner is not None:
         return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
     return object_made(solution, value, name)
+
+
+def _chosen(solution: Solution, call: Value, arguments: list[Abstract]) -> Abstract:
+    """One of the arguments of ``max(best, loss)``, or an item of the only one; what ``default`` says, too."""
+    given = [argument for key, argument in zip(call.keys[1:], arguments, strict=True) if not isinstance(key, str)]
+    if len(given) == 1:
+        given = [item_of(solution, call, atom, None) for atom in given[0]]
+    named = [argument for key, argument in zip(call.keys[1:], arguments, strict=True) if key == "default"]
+    return join([*given, *named])
 
 
 def _is_unbounded(call: Value) -> bool:
