@@ -63,7 +63,7 @@ class GraphAccumulated(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
-    triggers = (Trigger(accumulates=True),)
+    triggers = (Trigger(accumulates=True), Trigger(calls=frozenset(["sum"])))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each accumulation that is no running state (TLK103) and is not trained on."""

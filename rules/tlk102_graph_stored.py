@@ -59,7 +59,7 @@ class GraphStored(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS, Symptom.DIES_AT_VALIDATION)
-    triggers = (Trigger(inserts=True),)
+    triggers = (Trigger(inserts=True), Trigger(calls=frozenset(["map", "starmap"])))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each insertion into a container that is not trained on and no accumulation."""

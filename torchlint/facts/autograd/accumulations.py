@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.drained import SUMMING, Yielded, drained
 from torchlint.facts.autograd.objectives import Objectives
 from torchlint.facts.autograd.sums_in_calls import Handed, sums_in_calls
 from torchlint.facts.turns.lifetimes import Lifetimes
@@ -101,7 +102,17 @@ class Accumulations:
         for call in self.solution.graph.of(Op.CALL):
             if call not in found and (owned := self._of_owned(call)) is not None:
                 found[call] = owned
+        for call, one in drained(self.steps, SUMMING):
+            if call not in found and (summed := self._of_iterator(call, one)) is not None:
+                found[call] = summed
         return found
+
+    def _of_iterator(self, call: Value, one: Yielded) -> Accumulation | None:
+        """``sum(step(batch) for batch in loader)``: each item joins the sum of those before it."""
+        if call.statement is None or not self.flows.modes.records(call) or not self.brings(one.item):
+            return None
+        name = text_of(call.syntax, call).removeprefix("builtins.")
+        return Accumulation(call, (Use(one.item, one.written),), name, call, call.statement, None, is_state=False)
 
     def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
         if len(phi.inputs) < 2 or self._is_reset_inside(phi, phi.inputs[1:]):

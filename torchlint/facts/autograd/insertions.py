@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.drained import Yielded, drained, yielded
 from torchlint.facts.autograd.replaced_items import ReplacedItems
 from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.windows import Windows
-from torchlint.facts.values.collecting import collected_by
+from torchlint.facts.values.collecting import COLLECTING
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, is_data_of_tensor, is_handed_to_method, places_of, targets_of
-from torchlint.facts.values.novelty import CLOCKS, unpacked
+from torchlint.facts.values.homes import (
+    allocations_of,
+    homes_of,
+    is_data_of_tensor,
+    is_handed_to_method,
+    places_of,
+    targets_of,
+)
+from torchlint.facts.values.indices import is_of_last, told_by
+from torchlint.facts.values.novelty import CLOCKS
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds, rows_holding
-
-NUMBERS = frozenset(["tolist", "item"])
-"""Methods of a tensor that give its numbers."""
-
-SAME_CONTENT = frozenset(["cpu", "detach", "numpy", "long", "int", "flatten", "squeeze", "view", "reshape"])
-"""Methods of a tensor whose result holds the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,12 @@ class Insertions:
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
+        told = {insertion.statement for insertion in found}
+        for store in self.solution.graph.stores:
+            found += self._of_extension(store) if store.statement not in told else ()
         made = self.solution.graph.of(Op.CONTAINER)
         found += [i for container in made if (i := self._of_comprehension(container)) is not None]
-        calls = self.solution.graph.of(Op.CALL)
-        found += [i for call in calls if (i := self._of_generator(call)) is not None]
+        found += [i for call, one in drained(self.steps, COLLECTING) if (i := self._of_iterator(call, one)) is not None]
         return found
 
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
@@ -194,22 +199,35 @@ class Insertions:
         statement = value.statement or value.syntax
         return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
 
-    def _of_generator(self, call: Value) -> Insertion | None:
-        """``list(train(net, loader))``: the list outlives the loop in whose turns the generator yields."""
-        yielded = [one for one in collected_by(self.solution, call) if self.is_yielded_in_step(one)]
-        return self.of_generator(call, [part for one in yielded for part in self.flows.live_parts(one)])
+    def _of_iterator(self, call: Value, one: Yielded) -> Insertion | None:
+        """``list(train(net, loader))``: the list outlives the loop in whose turns its items are yielded."""
+        return self._collected(call, uses_of(one.item, one.written, self.flows.live_parts(one.item)))
 
     def of_generator(self, call: Value, parts: list[Value]) -> Insertion | None:
         """What a CALL makes of a generator; ``parts`` of what that yields are what matters."""
-        if not parts or call.statement is None:
+        return self._collected(call, [Use(part, None) for part in parts])  # they are written where the generator stands
+
+    def _collected(self, call: Value, uses: Sequence[Use]) -> Insertion | None:
+        if not uses or call.statement is None:
             return None
-        uses = tuple(Use(part, None) for part in parts)  # they are written where the generator stands
-        return Insertion(call.statement, call, uses, text_of(call.syntax, call), call, is_bounded(call))
+        return Insertion(call.statement, call, tuple(uses), text_of(call.syntax, call), call, is_bounded(call))
 
     def is_yielded_in_step(self, item: Value) -> bool:
         """Whether a generator yields a value in the turns of a loop of steps."""
         is_step = self.is_step or self.steps.is_step
         return any(map(is_step, item.loop.around())) if item.loop is not None else False
+
+    def _of_extension(self, store: Store) -> list[Insertion]:
+        """``losses.extend(steps(net, loader))``: so does a list that is there before."""
+        if store.kind is not Kind.INSERT or store.value.op is not Op.ELEMENT or store.holder is None:
+            return []
+        made, name = allocations_of(self.solution, store.holder), text_of(store.target, store.holder)
+        found = []
+        for one in yielded(self.steps, store.value.inputs[0]) if len(made) == 1 else ():
+            uses = tuple(uses_of(one.item, one.written, self.flows.live_parts(one.item)))
+            if uses:
+                found.append(Insertion(store.statement, store.holder, uses, name, made[0], is_bounded(made[0])))
+        return found
 
     def _is_worked_on(self, store: Store) -> bool:
         """``mesh.rows["x"][i] = x`` where code that is not seen computes with the mesh next: ``edges = dual(mesh)``.
@@ -308,7 +326,7 @@ class Insertions:
             return self._is_counter(index, hops)
         if index.op is Op.CONTAINER or index.name in ("Add", "AddAssign"):  # `seen[self.step, name]`, `seen[step + 1]`
             return any(self._changes(part, loop, hops) for part in index.inputs)
-        index = _told_by(index)
+        index = told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False
         calls = self.solution.callers.get(index.function, {})
@@ -342,7 +360,7 @@ class Insertions:
         if counts_events(index):
             return True
         if index.op is Op.SUBSCRIPT:  # `net.history[-1]["epoch"]`
-            return index.keys[0] in self._told_counters and _is_of_last(index)
+            return index.keys[0] in self._told_counters and is_of_last(index)
         return index.op is Op.ATTRIBUTE and index.name in self._told_counters
 
     @cached_property
@@ -366,30 +384,8 @@ class Insertions:
         ]
 
 
-def _told_by(index: Value) -> Value:
-    """The tensor of whose numbers an index is one: ``ids`` of ``for i, row in zip(ids.tolist(), rows)``."""
-    value, is_number = index, False
-    while True:
-        value = unpacked(value)
-        callee = value.callee if value.op is Op.CALL else None
-        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            value = value.inputs[0]
-        elif callee is not None and callee.op is Op.ATTRIBUTE and callee.name in NUMBERS | SAME_CONTENT:
-            value, is_number = callee.inputs[0], is_number or callee.name in NUMBERS
-        elif callee is not None and callee.name == "builtins.int" and value.arguments:
-            value, is_number = value.arguments[0], True
-        else:
-            return value if is_number else index
-
-
 def is_bounded(allocation: Value) -> bool:
     """Whether a container drops old items by itself: ``deque(maxlen=n)``, ``deque([], n)``."""
     if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
         return False
     return allocation.argument(1, "maxlen") is not None
-
-
-def _is_of_last(item: Value) -> bool:
-    """Whether an item is taken of the last row of a history."""
-    row = item.inputs[0]
-    return row.op is Op.SUBSCRIPT and row.keys[0] == -1 and row.inputs[0].name == "history"

@@ -9,7 +9,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.known import Known
 
-COLLECTING = frozenset(["builtins.list", "builtins.tuple", "builtins.sorted", "collections.deque"])
+COLLECTING = frozenset(["builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "collections.deque"])
 """Functions and classes that keep every item of their first argument."""
 
 
@@ -25,8 +25,7 @@ def collected_by(solution: Known, call: Value) -> list[Value]:
 
 def yielded_by(solution: Known, iterable: Value) -> list[Value]:
     """What an iterable gives item by item where generators of the file make it, and nothing else does."""
-    while iterable.op is Op.CALL and iterable.callee.name in FIRST_ITEM_WRAPPERS and iterable.arguments:
-        iterable = iterable.arguments[0]
+    iterable = unwrapped(iterable)
     functions: list[Function] = solution.functions_of(iterable) if iterable.op is Op.CALL else []
     if not all(function.is_generator and not function.is_foreign for function in functions):
         return []
@@ -44,3 +43,10 @@ def yields_what_is_written(solution: Known, iterable: Value) -> bool:
     return bool(yielded) and all(
         one is not None and one.op is Op.CONTAINER and not isinstance(one.syntax, cst.BaseComp) for one in over
     )
+
+
+def unwrapped(iterable: Value) -> Value:
+    """What ``tqdm(...)`` and the like, around an iterable, go over."""
+    while iterable.op is Op.CALL and iterable.callee.name in FIRST_ITEM_WRAPPERS and iterable.arguments:
+        iterable = iterable.arguments[0]
+    return iterable
