@@ -22,6 +22,7 @@ from torchlint.facts.autograd.leftovers import Leftover, Leftovers
 from torchlint.facts.autograd.phases import idle_phases
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.resting_memos import resting_memos
+from torchlint.facts.autograd.retained_states import retained_states
 from torchlint.facts.autograd.retaining import retained_in_vain
 from torchlint.facts.autograd.retention import cost_of, retention_in, retention_of
 from torchlint.facts.autograd.second_order import gradient_cycles
@@ -171,7 +172,8 @@ class Facts(Solved):
     @cached_property
     def carried_states(self) -> list[Carried]:
         """Every recurrent state or cache that goes from step to step with its graph."""
-        return [c for c in CarriedStates(self).found() if not self.unit_tests.is_brief(c.value)]
+        found = {(c.statement, c.name): c for c in (*retained_states(self), *CarriedStates(self).found())}
+        return [carried for carried in found.values() if not self.unit_tests.is_brief(carried.value)]
 
     @cached_property
     def records(self) -> list[Record]:

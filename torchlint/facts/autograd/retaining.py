@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
+from torchlint.facts.autograd.retained_states import comes_beside
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Backward, Op, Value
@@ -88,7 +89,7 @@ def _retained_elsewhere(facts: Facts) -> Iterator[Retaining]:
 
 
 def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:
-    if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
+    if reach.is_open or reach.is_met_again() or _is_carried(facts, reach) or _goes_on(facts, backward):
         return False
     reach = replace(reach, values=reach.values | {backward.root})  # which has a graph, whatever is known of it
     return not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach)
@@ -161,6 +162,13 @@ def _is_carried(facts: Facts, reach: Reach) -> bool:
             if any(place in places_of(facts.solution, value) for value in behind):
                 return True
     return False
+
+
+def _goes_on(facts: Facts, backward: Backward) -> bool:
+    """``out, h = net(x, h)``: whether what comes beside a part of the graph goes into that of the next turn."""
+    behind = facts.flows.ancestry.of(backward.root)
+    phis = (phi for loop in (backward.loop.around() if backward.loop is not None else ()) for phi in loop.phis)
+    return any(comes_beside(facts, back, backward) for phi in phis if phi in behind for back in phi.inputs[1:])
 
 
 def _is_needed(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:
