@@ -69,3 +69,63 @@ def test_nor_is_it_where_the_decorator_stands_in_another_file(
     train = HEAD + "from history import History\n" + TRAINING + LOOP
     project = Project(tmp_path, {"hands.py": hands, "history.py": history, "train.py": train})
     assert bool(project.found("train.py")) is leaks
+
+
+# -- what callers get --------------------------------------------------------------------------------------------------
+
+GIVING = """
+import functools
+def give(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        {body}
+    return wrapper
+"""
+
+GIVER = "def give_as(unit):\n" + indent(GIVING.strip(), "    ") + "\n    return give\n"
+
+STEP = """
+@{decorator}
+def step(x, y):
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+losses = []
+for x, y in loader:
+    losses.append(step(x, y))
+"""
+
+GIVES = pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ("return function(*args)", True),
+        ("answer = function(*args); print(answer); return answer", True),
+        ("for _ in range(3): return function(*args)", True),
+        ("return function(*args).item()", False),
+        ("answer = function(*args); return answer.detach()", False),
+        ("answer = function(*args); answer = float(answer); return answer", False),
+        ("return {'loss': function(*args).item()}", False),
+        ("return strip(function(*args))", False),
+    ],
+)
+
+
+@GIVES
+def test_what_a_decorator_makes_of_an_answer_is_what_callers_get(body: str, leaks: bool) -> None:
+    for decorator, applied in ((GIVING, "give"), (GIVER, "give_as('loss')")):
+        declared = decorator.format(body=body) + STEP.format(decorator=applied)
+        assert bool(Program(TRAINING + declared).leaks()) is leaks
+
+
+@GIVES
+def test_so_it_is_where_the_decorator_and_the_step_stand_in_another_file(
+    tmp_path: Path, body: str, leaks: bool
+) -> None:
+    step, _, loop = STEP.format(decorator="give").partition("\n\n")
+    steps = f"{HEAD}\nfrom giving import give\n{TRAINING}{step}\n"
+    train = f"{HEAD}\nfrom steps import step\nloader = DataLoader(dataset)\n{loop}"
+    project = Project(tmp_path, {"giving.py": GIVING.format(body=body), "steps.py": steps, "train.py": train})
+    assert bool(project.found("train.py")) is leaks

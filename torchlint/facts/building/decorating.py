@@ -45,6 +45,22 @@ def alters_arguments(decorator: cst.FunctionDef) -> bool:
     )
 
 
+def converts_result(decorator: cst.FunctionDef) -> bool:
+    """Whether what a decorator puts in the place of a function returns anything but what that returns, or a constant.
+
+    Args:
+        decorator: as for :func:`alters_arguments`.
+    """
+    if not isinstance(decorator.body, cst.IndentedBlock):
+        return False
+    given = {parameter.name.value for parameter in decorator.params.params}
+    return any(
+        _converts(inner, given) or converts_result(inner)
+        for inner in decorator.body.body
+        if isinstance(inner, cst.FunctionDef)
+    )
+
+
 def makes_cache(decorator: ScopeNames) -> bool:
     """Whether a decorator, or what makes one, applies ``functools.lru_cache`` or its like: who it decorates runs once.
 
@@ -89,3 +105,27 @@ def _alters(wrapper: cst.FunctionDef, given: set[str]) -> bool:
         for call in replaced
         for argument in call.args
     )
+
+
+def _converts(wrapper: cst.FunctionDef, given: set[str]) -> bool:
+    nodes = list(walk_scope(wrapper.body))
+    if not any(_calls_one_of(node, given) for node in nodes):
+        return False
+    bound = [(node.targets[0].target, _awaited(node.value)) for node in nodes if isinstance(node, cst.Assign)]
+    others = {to.value for to, value in bound if isinstance(to, cst.Name) and not _calls_one_of(value, given)}
+    answers = {to.value for to, value in bound if isinstance(to, cst.Name) and _calls_one_of(value, given)} - others
+    returned = (_awaited(node.value) for node in nodes if isinstance(node, cst.Return) and node.value is not None)
+    results = [value for value in returned if not _is_constant(value)]
+    return not all(_calls_one_of(value, given) or _is_named(value, [*answers]) for value in results)
+
+
+def _calls_one_of(node: cst.CSTNode, names: set[str]) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in names
+
+
+def _awaited(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node.expression if isinstance(node, cst.Await) else node
+
+
+def _is_constant(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value in ("None", "True", "False")

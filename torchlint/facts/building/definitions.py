@@ -17,7 +17,7 @@ from torchlint.facts.building.data_classes import (
     has_fields,
     named_tuple,
 )
-from torchlint.facts.building.decorating import alters_arguments, makes_cache, may_replace, puts_away
+from torchlint.facts.building.decorating import alters_arguments, converts_result, makes_cache, may_replace, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -72,6 +72,7 @@ class DefinitionBuilder(ExpressionBuilder):
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
             function.alters, function.memoises = alters_arguments(node), makes_cache(self.scopes[node])
+            function.converts = converts_result(node)
             if self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(f"{self.cls.name}.{function.name}" if self.cls is not None else function.name)
         else:
@@ -102,6 +103,7 @@ class DefinitionBuilder(ExpressionBuilder):
             self.graph.decorated.append((value, function))
             function.is_altered = function.is_altered or _alters(value)
             function.is_memoised = function.is_memoised or _memoises(value)
+            function.is_converted = function.is_converted or _converts(value)
             function.is_replaced = function.is_replaced or _may_replace(name, value)
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
@@ -215,6 +217,12 @@ def _memoises(decorator: Value) -> bool:
     """Whether a decorator of the project, or what makes one, keeps what it decorates returns."""
     function = _function_of(decorator)
     return function is not None and function.memoises
+
+
+def _converts(decorator: Value) -> bool:
+    """Whether a decorator of the project, or what makes one, gives callers anything but what the function returns."""
+    function = _function_of(decorator)
+    return function is not None and function.converts
 
 
 def _may_replace(name: str, decorator: Value) -> bool:

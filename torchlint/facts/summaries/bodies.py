@@ -49,20 +49,24 @@ class Bodies:
         function.decorators, function.guard = summary.decorators, Mode(summary.guard)
         function.wraps = Mode(summary.wraps) if summary.wraps else None
         function.alters, function.memoises = summary.alters, summary.memoises
-        function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
+        decorators = [self._linker.function_linked(name, unit) for name in summary.decorators]
+        function.is_altered = summary.is_altered or any(one is not None and one.alters for one in decorators)
+        function.converts = summary.converts
+        function.is_converted = summary.is_converted or any(one is not None and one.converts for one in decorators)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         loops = self._loops(summary.loops, function, unit)
         calls = [self._call(call, function, unit, loops) for call in summary.calls]
         function.result = self._linker.make(Op.PHI, (), function, name="<result>")
+        given_back = () if function.is_converted else summary.result
         known = tuple(
             part
-            for part in summary.result
+            for part in given_back
             if not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
         )
         if known:
             function.result.feed(self._linker.value_of(known, unit, function))
-        for part in summary.result:
+        for part in given_back:
             if _comes_of_calls(part):
                 function.result.feed(self._returned(part, calls, unit, function))
             elif part.kind is PartKind.OWN:
@@ -167,11 +171,6 @@ class Bodies:
             items[-1].name = key if isinstance(key, str) else "".join(fields[key : key + 1]) if key is not None else ""
         made_by = self._linker.value_of((Part(PartKind.CLASS, part.name),), unit, function)
         return self._linker.make(Op.CALL, (made_by, *items), function, keys=(None, *(key for key, _ in part.items)))
-
-    def _alters(self, name: str, unit: Unit) -> bool:
-        """Whether a decorator that a file imports hands on other arguments than it is given."""
-        decorator = self._linker.function_linked(name, unit)
-        return decorator is not None and decorator.alters
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
         function = self._linker.function_linked(name, unit)

@@ -164,6 +164,8 @@ class _Summariser:
             wraps=function.wraps.value if function.wraps is not None else "",
             alters=function.alters,
             is_altered=function.is_altered,
+            converts=function.converts,
+            is_converted=function.is_converted,
             memoises=function.memoises,
             is_async=function.is_async,
             is_generator=function.is_generator,

@@ -237,6 +237,8 @@ class FunctionSummary:
         wraps: the grad mode in which it, as a decorator, runs what it decorates, by its value; "" without one.
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator of its own file decides what it is given.
+        converts: as a decorator it gives callers anything but what it decorates returns.
+        is_converted: such a decorator of its own file decides what callers get.
         memoises: as a decorator it keeps what it decorates returns.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
@@ -285,6 +287,8 @@ class FunctionSummary:
     wraps: str = ""
     alters: bool = False
     is_altered: bool = False
+    converts: bool = False
+    is_converted: bool = False
     memoises: bool = False
     is_async: bool = False
     is_generator: bool = False

@@ -362,6 +362,8 @@ class Calls:
         self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
             self.passed.hand(value, parameter, argument)
+        if function.is_converted:
+            return UNKNOWN  # callers get what a decorator makes of it
         result = function.result
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN

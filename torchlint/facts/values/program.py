@@ -165,6 +165,8 @@ class Function:
         wraps: the grad mode in which it, as a decorator, runs what it decorates; None where it leaves that alone.
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator decides what it is given.
+        converts: as a decorator it gives callers anything but what it decorates returns.
+        is_converted: such a decorator of the project decides what callers get.
         memoises: as a decorator it keeps what it decorates returns.
         is_memoised: such a decorator of the project keeps what it returns.
         is_replaced: a decorator that is not seen may put anything in its place.
@@ -185,6 +187,8 @@ class Function:
     wraps: Mode | None = None
     alters: bool = False
     is_altered: bool = False
+    converts: bool = False
+    is_converted: bool = False
     memoises: bool = False
     is_memoised: bool = False
     is_replaced: bool = False
