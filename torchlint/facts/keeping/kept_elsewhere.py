@@ -122,7 +122,10 @@ def _written(call: Value, given: Value) -> Use:
 
 
 def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
-    """What is kept of what is given: what is assigned to an attribute, an item of a dict, what a function returns."""
+    """What is kept of what is given: what is assigned to an attribute, an item of a dict, what a function returns.
+
+    Of an object of which this file sets no such attribute it may read it: ``out.loss.backward()``.
+    """
     held = [one for atom in facts.solution.final(given) for one in _items(facts.solution, atom)]
     if items := [value for key, value in held if isinstance(key, str) and item_named(key) == of]:
         return [_as_written(one, one.syntax) for one in items]
@@ -134,7 +137,10 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
         return [_as_written(one, one.syntax) for one in results]
     places = set(facts.solution.places(given, of))
     stores = (store for store in facts.graph.stores if store.attribute == of)
-    return [_as_written(s.value, s.target) for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+    set_here = [s for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+    if set_here:
+        return [_as_written(store.value, store.target) for store in set_here]
+    return [Use(user, None) for user in given.users if user.op is Op.ATTRIBUTE and user.name == of][:1]
 
 
 def _called(solution: Solution, given: Value, method: str) -> Iterator[Function]:

@@ -37,6 +37,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import is_of_others, trains_on_result
+from torchlint.facts.values.given_attributes import GivenAttributes
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.loss_forms import (
     MOVING,
@@ -102,6 +103,8 @@ class Evidence:
                 self._prove(subject, atom)
         for answer in self._unseen_layers.answers():
             self._add(answer, Tensor(History.LIVE, answer, heir(answer)))
+        for attribute, graph in self._given_attributes.with_graph():
+            self._add(attribute, graph)
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._may_carry.terms(backward.root)):
@@ -115,6 +118,10 @@ class Evidence:
     @cached_property
     def _unseen_layers(self) -> UnseenLayers:
         return UnseenLayers(self.solution)
+
+    @cached_property
+    def _given_attributes(self) -> GivenAttributes:
+        return GivenAttributes(self.solution)
 
     def _from_contract(self, call: Value) -> None:
         """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""
