@@ -101,6 +101,8 @@ CLEARING = "for rows in self.rows.values(): rows.clear()"
         ("out", "pass", "pass", True),
         ("out", CLEARING, "pass", True),  # nobody asks for that
         ("out", "pass", 'print(self.recorder.rows["0"][-1].norm().item())', True),
+        # What torch computes of it is not in torch.
+        ("out", "pass", "print(torch.stack([rows[-1].std() for rows in self.recorder.rows.values()]).mean(0))", True),
         ("out.detach()", "pass", "pass", False),
         ("out", CLEARING, "self.recorder.method()", False),
         ("out", "self.rows.clear()", "self.recorder.method()", False),
@@ -109,9 +111,11 @@ CLEARING = "for rows in self.rows.values(): rows.clear()"
         ("out", 'return self.rows["0"][-1]', "loss = loss + self.recorder.method().pow(2).mean()", False),
         ("out", "pass", 'loss = loss + self.recorder.rows["0"][-1].pow(2).mean()', False),
         ("out", "pass", "loss += sum(rows[-1].abs().mean() for rows in self.recorder.rows.values())", False),
+        ("out", "pass", "loss = loss + torch.stack([rows[-1].std() for rows in self.recorder.rows.values()]).mean(0)",
+         False),
         ("out", "pass", "terms = []; terms.append(self.recorder.rows['0'][-1].mean()); loss = loss + terms[0]", False),
     ],
-)
+)  # fmt: skip
 def test_a_list_of_a_dictionary_that_a_factory_is_given(
     tmp_path: Path, kept: str, method: str, each: str, told: bool
 ) -> None:

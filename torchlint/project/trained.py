@@ -65,6 +65,7 @@ def _flows(tree: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
     functions = {
         node.name: node.args for node in walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
+    modules = {name for node in walk(tree) for name in _modules_imported(node)}
     for node in walk(tree):
         if isinstance(node, ast.Assign):
             yield set(_names_of(node.targets)), node.value
@@ -80,9 +81,18 @@ def _flows(tree: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             own = {one.arg for one in (*called.posonlyargs, *called.args, *called.kwonlyargs)} if called else set()
             receiver = set(_names_of([node.func.value])) if isinstance(node.func, ast.Attribute) else set()
+            receiver -= modules  # `torch.cat(tap.kept)` puts nothing into torch
             # `losses.append(tap.kept)`, `torch.autograd.grad(score, tap.kept)`
             grad = {GRAD} & {last_name(node.func)}
             yield from ((own | receiver | grad, one) for one in given)
+
+
+def _modules_imported(node: ast.AST) -> Iterator[str]:
+    """The names under which an import brings in modules; what others than torch have in theirs may be objects."""
+    if isinstance(node, ast.Import):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch" and not node.level:
+        yield from (alias.asname or alias.name for alias in node.names)
 
 
 def _names_of(targets: Iterable[ast.AST]) -> Iterator[str]:
