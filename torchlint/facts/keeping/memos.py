@@ -92,7 +92,10 @@ class Memos:
             call, value = kept.call, kept.given.value
             if kept.keep.averages or kept.is_replaced(self.solution):
                 continue  # a sum, or the last value, under each name
-            if not self._is_asked(kept) or not self._holds_tensors(value) or _is_made_beside(call, kept.holder):
+            is_told_so = kept.keep.of_tensors and not begins_group(value)
+            if not (is_told_so or self._holds_tensors(value)):
+                continue
+            if not self._is_asked(kept) or _is_made_beside(call, kept.holder):
                 continue
             passed = (self.solution.passed(call, kept.function, key) for key in kept.keep.cached_under)
             for key in filter(None, passed):

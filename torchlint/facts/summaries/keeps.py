@@ -33,6 +33,7 @@ from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import star_of
+from torchlint.facts.values.tensors import declares_tensors
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
@@ -130,7 +131,13 @@ class Keeps:
                     given_back=self._moved.given_back_by(store) if shared and into == 0 else (),
                     is_copied=position in copied, own_keys=is_named, some_item=some_item,
                     keyed_by=-1 if averages else self._key_given(store.index, store.function),
+                    of_tensors=self._is_told_of_tensors(store),
                 )  # fmt: skip
+
+    def _is_told_of_tensors(self, store: Store) -> bool:
+        """Whether the dictionary into which something is put is said to hold tensors where it is made."""
+        made = allocations_of(self.solution, store.holder) if store.is_item and store.holder is not None else ()
+        return any(map(declares_tensors, made))
 
     def _key_given(self, key: Value | None, function: Function) -> int:
         """The parameter that is a key as it is given, ``self.last[name] = value``; -1 for any other one."""

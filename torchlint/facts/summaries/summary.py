@@ -191,6 +191,7 @@ class KeepSummary:
         own_keys: items of a dict are put under the keys that they have in there.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
         keyed_by: the parameter, from 0, that is the key under which it is put; -1 where none is.
+        of_tensors: where it is kept is said to hold tensors, ``self.rows: dict[str, torch.Tensor] = {}``.
     """
 
     position: int
@@ -220,6 +221,7 @@ class KeepSummary:
     some_item: bool = False
     given_back: tuple[tuple[str, int | str | None], ...] = ()
     keyed_by: int = -1
+    of_tensors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
