@@ -412,8 +412,8 @@ def test_a_method_elsewhere_of_a_module_that_is_not_trained(tmp_path: Path) -> N
         ("start = copy.deepcopy(net); start.eval(); return net, start", ["train.py: TLK203 warning"]),
         ("return net, copy.deepcopy(net).to(device).eval()", ["train.py: TLK203 warning"]),
         ("start = copy.deepcopy(net).to(device); start.eval(); return net, start", ["train.py: TLK203 warning"]),
-        ("start = copy.deepcopy(net); net.eval(); return net, start", []),
-        ("start = copy.deepcopy(net).eval(); start.train(); return net, start", []),
+        ("start = copy.deepcopy(net); net.eval(); known.append(start); return net, start", []),
+        ("start = copy.deepcopy(net).eval(); start.train(); known.append(start); return net, start", []),
         ("start = copy.deepcopy(net).eval(); start.requires_grad_(False); return net, start", []),
     ],
 )
@@ -423,6 +423,8 @@ def test_networks_that_another_file_makes_and_puts_into_evaluation_mode(
     nets = f"""
         import copy
         from torch import nn
+
+        known = []
 
         def build(device):
             net = nn.Linear(3, 3).to(device)

@@ -257,3 +257,77 @@ def test_one_that_another_file_guards_records_nothing(tmp_path: Path, evaluation
 @pytest.mark.parametrize("evaluation", ["a number", "an object", "an object that keeps scores"])
 def test_one_that_nobody_guards_is_told(tmp_path: Path, evaluation: str) -> None:
     assert any("TLK201" in one for one in found(tmp_path, evaluation, OPEN))
+
+
+ANSWERS = """
+    from typing import NamedTuple
+    import torch
+
+    class Answer(NamedTuple):
+        labels: torch.Tensor
+        scores: torch.Tensor
+
+    {guard}
+    def answer(model, x):
+        scores, labels = model(x).softmax(-1).max(-1)
+        return Answer(labels, scores)
+"""
+
+JUDGE = """
+    from answers import answer
+
+    def judge(model, loader, optimizer=None):
+        {mode}
+        hits = 0
+        for x, y in loader:
+            found = answer(model, x)
+            {each}
+            hits += (found.labels == y).sum().item()
+        return {given}
+"""
+
+
+@pytest.mark.parametrize(
+    ("judged", "guard", "is_found"),
+    [
+        (("model.eval()", "hits -= (found.scores > 0.9).sum().item()", "hits"), "", True),
+        (("model.eval()", "pass", "hits"), "@torch.no_grad()", False),
+        # Who calls it may train on what it gives.
+        (("model.eval(); last = None", "last = found.scores", "hits, last"), "", False),
+        (("model.eval()", "found.scores.mean().backward()", "hits"), "", False),
+        # Nobody says that this is an evaluation.
+        (("model.train()", "pass", "hits"), "", False),
+    ],
+)
+def test_a_helper_of_another_file_that_an_evaluation_asks_for_numbers(
+    tmp_path: Path, judged: tuple[str, str, str], guard: str, is_found: bool
+) -> None:
+    mode, each, given = judged
+    judge = JUDGE.format(mode=mode, each=each, given=given)
+    project = Project(tmp_path, {"answers.py": ANSWERS.format(guard=guard), "judge.py": judge})
+    assert project.found() == (["judge.py: TLK201 note"] if is_found else [])
+
+
+def test_a_network_of_another_file_that_is_asked_by_itself_is_told_by_itself(tmp_path: Path) -> None:
+    nets = """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.head(self.body(x).relu())
+    """
+    judge = """
+        import torch
+        from nets import Net
+
+        def judge(rows):
+            net = Net()
+            net.load_state_dict(torch.load("net.pt", map_location="cpu"))
+            net.eval()
+            return [net(x).argmax(1).tolist() for x in rows]
+    """
+    assert Project(tmp_path, {"nets.py": nets, "judge.py": judge}).found() == ["judge.py: TLK201 warning"]

@@ -30,8 +30,12 @@ class InferenceElsewhere:
     def infers(self, call: Value) -> bool:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        # Of a graph that comes back from a network which is known it is told where the whole is.
+        evaluating = call.evaluating and not self.steps.calls_module(call) and not self.flows.live_parts(call)
         # Most calls run none; what escapes takes a walk through the whole file.
-        infers = bool(functions) and any(self._infers_in(one, call in self.flows.escaped) for one in functions)
+        infers = bool(functions) and any(
+            self._infers_in(one, call in self.flows.escaped, evaluating) for one in functions
+        )
         return infers and not self._is_trained_by_attribute(call) and not self._runs_frozen(call)
 
     def _runs_frozen(self, call: Value) -> bool:
