@@ -22,7 +22,7 @@ from torchlint.facts.keeping.views import Views
 from torchlint.facts.keeping.ways import RESHAPED
 from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
 from torchlint.facts.summaries.reading import Reading
-from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, method_in
+from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, item_named, method_in
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
@@ -110,7 +110,7 @@ class Keeps:
         fields_read = self._fields_read.of(readers, kept, owner, attribute)
         is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
-            if position != into:
+            if position != into or (averages and is_other_item(store, of)):
                 merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
                 some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._given.behind(kept))))
@@ -333,7 +333,11 @@ class Keeps:
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
         behind = self._given.behind(store.value)
-        return [value for value in behind if any(place in targets for place in places_of(self.solution, value))]
+        return [
+            value
+            for value in behind
+            if is_same_item(store, value) or any(place in targets for place in places_of(self.solution, value))
+        ]
 
     def _is_state(self, store: Store, before: Sequence[Value]) -> bool:
         """Whether what was kept counts less in what replaces it, or is a buffer: statistics, and not a sum."""
@@ -350,6 +354,17 @@ class Keeps:
 def _joins_lists(value: Value) -> bool:
     """``self.kept[-9:] + [model]``: whether what is kept is a list to which another one is added."""
     return value.op is Op.OPERATION and any(operand.op is Op.CONTAINER for operand in value.inputs)
+
+
+def is_same_item(store: Store, value: Value) -> bool:
+    """``totals["loss"]`` of ``totals["loss"] = totals["loss"] + loss``: whether a value is what a store replaces."""
+    is_item = store.is_item and store.key is not None and value.op is Op.SUBSCRIPT
+    return is_item and value.inputs[0] is store.holder and value.keys[0] == store.key
+
+
+def is_other_item(store: Store, of: str) -> bool:
+    """Whether what a store puts under a name of a dictionary is made of what that has under another one."""
+    return store.is_item and isinstance(store.key, str) and of.startswith("[") and of != item_named(store.key)
 
 
 def _is_named_by(store: Store, star: str) -> bool:
