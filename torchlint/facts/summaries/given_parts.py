@@ -36,13 +36,17 @@ class GivenParts:
     def with_parts(
         self, given: dict[tuple[int, str], bool], kept: Value, function: Function
     ) -> dict[tuple[int, str], bool]:
-        """The parameters that are ``given`` to ``kept``, or parts of them: of ``logs["loss"]`` that item alone."""
+        """The parameters that are ``given`` to ``kept``, or parts of them: of ``logs["loss"]`` that item alone.
+
+        Beside ``count`` of ``count * out.loss`` it is made of that attribute of ``out``.
+        """
         parts = dict(self._parts_given(kept, function))
         items = {(position, of): is_computed for (position, of), is_computed in parts.items() if of.startswith("[")}
         named = {position for position, _ in items}
         results = {key: is_computed for key, is_computed in parts.items() if method_in(key[1])}
         whole = {key: given[key] for key in given if key[0] not in named} | items
-        return (whole or {key: parts[key] for key in parts if key not in results}) | results
+        others = {key: parts[key] for key in parts if key not in results and (key[0], "") not in given}
+        return whole | others | results
 
     def parts_of(self, position: int, kept: Value, function: Function) -> list[tuple[int, str]]:
         """The parts of one parameter of which ``kept`` is made."""

@@ -22,7 +22,7 @@ from torchlint.facts.keeping.views import Views
 from torchlint.facts.keeping.ways import RESHAPED
 from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
 from torchlint.facts.summaries.reading import Reading
-from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, item_named, method_in
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named, method_in
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
@@ -110,7 +110,7 @@ class Keeps:
         fields_read = self._fields_read.of(readers, kept, owner, attribute)
         is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
-            if position != into or (averages and is_other_item(store, of)):
+            if position != into or (averages and is_of_other_part(store, of)):
                 merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
                 some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._given.behind(kept))))
@@ -362,9 +362,20 @@ def is_same_item(store: Store, value: Value) -> bool:
     return is_item and value.inputs[0] is store.holder and value.keys[0] == store.key
 
 
-def is_other_item(store: Store, of: str) -> bool:
-    """Whether what a store puts under a name of a dictionary is made of what that has under another one."""
-    return store.is_item and isinstance(store.key, str) and of.startswith("[") and of != item_named(store.key)
+def is_of_other_part(store: Store, of: str) -> bool:
+    """Whether what a store puts under a name of what its function is given is made of what that has under another one.
+
+    ``state["total"] += state["loss"]``, ``state.total += state.loss``; what methods make of their own object they say
+    by its attributes.
+    """
+    if store.is_item:
+        return isinstance(store.key, str) and of.startswith("[") and of != item_named(store.key)
+    is_part = bool(of) and not of.startswith("[") and not of.endswith(CALLED) and of != store.attribute
+    return (
+        is_part
+        and store.holder is not None
+        and store.holder not in store.function.parameters[: store.function.owner is not None]
+    )
 
 
 def _is_named_by(store: Store, star: str) -> bool:

@@ -1,5 +1,5 @@
-"""Sums that functions of other files keep in a dictionary which they are given: of what they are given, or of what is
-in it under another name.
+"""Sums that functions of other files keep in a dictionary or an object which they are given: of what else they are
+given, or of what that has under another name.
 """
 
 from __future__ import annotations
@@ -85,6 +85,71 @@ def test_of_what_is_in_it(tmp_path: Path, kept: str, train: dict[str, str], is_f
     assert found(tmp_path, "tally", TALLY.format(kept=kept), train) == (
         ["train.py: TLK105 warning"] if is_found else []
     )
+
+
+OBJECT = """
+    class State:
+        def __init__(self):
+            self.total, self.loss, self.rate = 0.0, None, 0.1
+
+    def tally(state, count):
+        {kept}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_found"),
+    [
+        ("state.total = state.total + count * state.loss", True),
+        ("state.total += state.loss", True),
+        ("state.total += count * state.loss.item()", False),
+        ("state.total += count * state.rate", False),
+        ("state.last = state.loss", False),
+    ],
+)
+def test_of_what_an_object_has(tmp_path: Path, kept: str, is_found: bool) -> None:
+    train = TRAIN.format(
+        file="tallies",
+        name="State, tally",
+        each="box.loss = loss; tally(box, len(y))",
+        trained="loss",
+        given="loss.item()",
+    ).replace("state =", "box, state = State(),")
+    files = {"tallies.py": OBJECT.format(kept=kept), "train.py": train}
+    told = [one for one in Project(tmp_path, files).found() if "TLK105" in one]
+    assert told == (["train.py: TLK105 warning"] if is_found else [])
+
+
+SHARE = """
+    class Meter:
+        def __init__(self):
+            self.total = 0.0
+
+        def add(self, answer, count):
+            self.total += {kept} * count
+"""
+
+
+@pytest.mark.parametrize(("kept", "is_found"), [("answer.loss", True), ("answer.loss.item()", False)])
+def test_of_an_attribute_beside_a_count(tmp_path: Path, kept: str, is_found: bool) -> None:
+    train = """
+        import torch
+        from transformers import AutoModelForCausalLM
+        from share import Meter
+
+        def train(loader, name):
+            net, meter = AutoModelForCausalLM.from_pretrained(name), Meter()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for batch in loader:
+                answer = net(**batch)
+                answer.loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                meter.add(answer, len(batch))
+            return float(meter.total)
+    """
+    files = {"share.py": SHARE.format(kept=kept), "train.py": train}
+    assert Project(tmp_path, files).found() == (["train.py: TLK105 warning"] if is_found else [])
 
 
 def found(folder: Path, name: str, helper: str, train: dict[str, str]) -> list[str]:
