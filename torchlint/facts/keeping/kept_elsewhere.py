@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.by_field import EACH
+from torchlint.facts.keeping.own_results import measured_by_own
 from torchlint.facts.keeping.unknown_items import read_of_unknown
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
 from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance
@@ -115,6 +116,9 @@ def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
                 for given in solution.given_by(call, function.parameters[keep.position]):
                     for use in _parts(facts, given, keep.of) if keep.of else [_written(call, given)]:
                         yield _kept(facts, call, function, keep, use)
+                if keep.position == keep.into == 0 and keep.of:
+                    for own, given in measured_by_own(solution, call, function, keep):
+                        yield _kept(facts, call, function, own, _written(call, given))
 
 
 def _written(call: Value, given: Value) -> Use:

@@ -21,8 +21,9 @@ from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.keeping.ways import RESHAPED
 from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
+from torchlint.facts.summaries.own_parts import is_left_to_others, is_of_other_part, is_same_item
 from torchlint.facts.summaries.reading import Reading
-from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named, method_in
+from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, method_in
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
@@ -110,7 +111,8 @@ class Keeps:
         fields_read = self._fields_read.of(readers, kept, owner, attribute)
         is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
-            if position != into or (averages and is_of_other_part(store, of)):
+            is_own_part = (averages and is_of_other_part(store, of)) or is_left_to_others(store.function, of)
+            if position != into or is_own_part:
                 merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
                 some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._given.behind(kept))))
@@ -354,28 +356,6 @@ class Keeps:
 def _joins_lists(value: Value) -> bool:
     """``self.kept[-9:] + [model]``: whether what is kept is a list to which another one is added."""
     return value.op is Op.OPERATION and any(operand.op is Op.CONTAINER for operand in value.inputs)
-
-
-def is_same_item(store: Store, value: Value) -> bool:
-    """``totals["loss"]`` of ``totals["loss"] = totals["loss"] + loss``: whether a value is what a store replaces."""
-    is_item = store.is_item and store.key is not None and value.op is Op.SUBSCRIPT
-    return is_item and value.inputs[0] is store.holder and value.keys[0] == store.key
-
-
-def is_of_other_part(store: Store, of: str) -> bool:
-    """Whether what a store puts under a name of what its function is given is made of what that has under another one.
-
-    ``state["total"] += state["loss"]``, ``state.total += state.loss``; what methods make of their own object they say
-    by its attributes.
-    """
-    if store.is_item:
-        return isinstance(store.key, str) and of.startswith("[") and of != item_named(store.key)
-    is_part = bool(of) and not of.startswith("[") and not of.endswith(CALLED) and of != store.attribute
-    return (
-        is_part
-        and store.holder is not None
-        and store.holder not in store.function.parameters[: store.function.owner is not None]
-    )
 
 
 def _is_named_by(store: Store, star: str) -> bool:

@@ -1,0 +1,36 @@
+"""What functions keep of the very object that keeps it: another item, another attribute, what a method gives."""
+
+from __future__ import annotations
+
+from torchlint.facts.summaries.summary import CALLED, item_named, method_in
+from torchlint.facts.values.graph import Function, Op, Store, Value
+from torchlint.facts.values.overriding import is_left_open
+
+
+def is_same_item(store: Store, value: Value) -> bool:
+    """``totals["loss"]`` of ``totals["loss"] = totals["loss"] + loss``: whether a value is what a store replaces."""
+    is_item = store.is_item and store.key is not None and value.op is Op.SUBSCRIPT
+    return is_item and value.inputs[0] is store.holder and value.keys[0] == store.key
+
+
+def is_of_other_part(store: Store, of: str) -> bool:
+    """Whether what a store puts under a name of what its function is given is made of what that has under another one.
+
+    ``state["total"] += state["loss"]``, ``state.total += state.loss``; what methods make of their own object they say
+    by its attributes.
+    """
+    if store.is_item:
+        return isinstance(store.key, str) and of.startswith("[") and of != item_named(store.key)
+    is_part = bool(of) and not of.startswith("[") and not of.endswith(CALLED) and of != store.attribute
+    return (
+        is_part
+        and store.holder is not None
+        and store.holder not in store.function.parameters[: store.function.owner is not None]
+    )
+
+
+def is_left_to_others(method: Function, of: str) -> bool:
+    """``self.rows.append(self.measure(x))``: whether that is of a method which the class leaves to others."""
+    name, owner = method_in(of), method.owner
+    own = owner.method(name) if name and owner is not None else None
+    return bool(name) and owner is not None and (own is None or is_left_open(own))
