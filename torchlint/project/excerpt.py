@@ -67,8 +67,11 @@ class Outline:
         for node in tree.body:
             first, last = _lines_of(node)
             statement = _Statement(first, last, type(node), tuple(_bound(node)))
-            if decorates and isinstance(node, ast.FunctionDef) and (tables := frozenset(_filled_by(node))):
+            may_register = isinstance(node, ast.FunctionDef) and (decorates or _may_decorate(node))
+            if may_register and isinstance(node, ast.FunctionDef) and (tables := frozenset(_filled_by(node))):
                 registrars[node.name] = statement, tables
+                for table in tables if _may_decorate(node) else ():
+                    self._registering.setdefault(table, []).append(statement)
             elif registrars and isinstance(node, ast.ClassDef | ast.FunctionDef) and node.decorator_list:
                 for registrar, tables in _registrars_of(node, registrars):
                     for table in tables:
@@ -255,6 +258,15 @@ def _filled_by(function: ast.FunctionDef) -> Iterator[str]:
         for target in node.targets if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                 yield target.value.id
+
+
+def _may_decorate(function: ast.FunctionDef) -> bool:
+    """Whether a function gives back what it is given, or a function that it defines: other files may decorate by it."""
+    last = function.body[-1]
+    given = {one.arg for one in function.args.args} | {
+        one.name for one in function.body if isinstance(one, ast.FunctionDef)
+    }
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id in given
 
 
 def _registrars_of(

@@ -101,5 +101,8 @@ class FileImports:
     def subclasses(self, name: str) -> Sequence[Found]:
         return self.project.subclasses(self.path, name)
 
+    def decorated(self, name: str) -> Sequence[Found]:
+        return self.project.decorated(self.path, name)
+
     def find(self, name: str) -> Found | None:
         return self.project.find(self.path, name)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from torchlint.guarding import Guarding
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
+from torchlint.project.decorated import decorated_classes
 from torchlint.project.excerpt import Outline, mention, only_calls, sets_anew
 from torchlint.project.file_imports import FileImports
 from torchlint.project.given_files import GivenFiles
@@ -51,6 +52,9 @@ LONGEST_EXCERPT = 100_000
 
 MOST_SUBCLASSES = 8
 """So many classes of other files are looked at, at most, for what a base leaves open."""
+
+MOST_DECORATED = 8
+"""Which one of more classes a table gives, it does not say."""
 
 LONGEST_WITHOUT_TORCH = 12_000
 """The same for a file that does not use torch: a meter or a helper is short, and a library of other things is not."""
@@ -219,6 +223,22 @@ class Project:
         below = [(user, cls) for user in users for cls in self.bases.naming(user, place, name)]
         found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
         return [one for one in found if one is not None]
+
+    def decorated(self, path: str, name: str) -> list[Found]:
+        """The classes of the files of the run that the function ``name`` of a file decorates, by file; none of many."""
+        place = os.path.abspath(path)
+        found: list[Found] = []
+        for user in (place, *self.importers(path)):
+            tree = self.tree(user) if name in self._text(user) else None
+            for decorator, cls in decorated_classes(tree) if tree is not None else ():
+                meant = self.find(user, self.full_name(user, decorator) or "")
+                one = (
+                    self.find(user, f":{cls}")
+                    if meant is not None and (meant.path, meant.name) == (place, name)
+                    else None
+                )
+                found += [] if one is None or meant is None or meant.rest else [one]
+        return found if len(found) <= MOST_DECORATED else []
 
     def full_name(self, path: str, name: str) -> str | None:
         """A dotted name that a file writes as the file imports it; ":Name" for what it defines itself."""

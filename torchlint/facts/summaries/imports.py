@@ -175,6 +175,9 @@ class Imports(Protocol):
     def subclasses(self, name: str) -> Sequence[Found]:
         """The classes of the other files of the run that derive from a class of this one by naming it."""
 
+    def decorated(self, name: str) -> Sequence[Found]:
+        """The classes of the files of the run that a function of this one decorates; none where these are many."""
+
 
 class NoImports:
     """A file that stands alone."""
@@ -274,6 +277,10 @@ class NoImports:
         return -1
 
     def passed(self, name: str) -> Sequence[Passing]:
+        """Nobody else is seen."""
+        return ()
+
+    def decorated(self, name: str) -> Sequence[Found]:
         """Nobody else is seen."""
         return ()
 

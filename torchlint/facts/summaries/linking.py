@@ -22,7 +22,7 @@ from torchlint.facts.summaries.passed import Passed, gathered, of_first_file, pa
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
 from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary
 from torchlint.facts.summaries.units import Methods, Unit
-from torchlint.facts.values.domain import UNKNOWN, Abstract
+from torchlint.facts.values.domain import UNKNOWN, Abstract, Instance
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
 from torchlint.facts.values.parameters import star_of
@@ -157,6 +157,9 @@ class Linker:
         told = [atoms.atom(part, unit, value) for part in shape]
         kinds = [part.kind for part in shape]
         found = frozenset(told)
+        if PartKind.REGISTERED in kinds:
+            names = [part.name for part in shape if part.kind is PartKind.REGISTERED]
+            found = found - UNKNOWN | self._registered(names, unit)
         if PartKind.MADE in kinds and PartKind.MODULE in kinds and PartKind.UNKNOWN not in kinds:
             made = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MADE]
             used = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MODULE]
@@ -164,6 +167,12 @@ class Linker:
             is_seen = not UNKNOWN.intersection(made)
             found -= frozenset(used) - frozenset(made) if is_seen else UNKNOWN
         return found or UNKNOWN
+
+    def _registered(self, decorators: Sequence[str], unit: Unit) -> Abstract:
+        """An object of any of the classes that functions of a unit's file decorate; unknown where none is seen."""
+        found = [one for name in decorators for one in unit.found.imports.decorated(name)]
+        classes = [self._own_class(one) or self._class_at_top(self._unit(one, unit.hops + 1)) for one in found]
+        return frozenset(map(Instance, classes)) or UNKNOWN
 
     def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
         if name not in self._imported_here:

@@ -34,6 +34,8 @@ class PartKind(Symbol):
     """What the file imports under the dotted ``name``."""
     MADE = "made"
     """What calling the imported ``name`` gives."""
+    REGISTERED = "registered"
+    """An object of one of the classes that the function ``name`` of the same file decorates, in whatever files."""
     CONTAINER = "container"
     """``flag``: it is a dictionary; ``name``: :data:`OLDER` for one that is passed and is older than the call."""
     GIVEN = "given"

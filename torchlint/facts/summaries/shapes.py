@@ -39,6 +39,9 @@ NESTING = 3
 NETWORKS = (PartKind.MODULE, PartKind.INSTANCE, PartKind.MADE)
 """What a network may be told as."""
 
+MAKING = (PartKind.MADE, PartKind.REGISTERED)
+"""What is told as made by what stands in another file."""
+
 BUILDERS = 3
 """So many choices, and functions of the file, are followed to what is built."""
 
@@ -111,13 +114,29 @@ class Shapes:
         value = before_moves(value)
         if (name := _called_elsewhere(value)) is not None:
             return (Part(PartKind.MADE, name),)
+        if registered := self._of_registry(value):
+            return registered
         if names := self._of_table(value):
             return tuple(Part(PartKind.MADE, name) for name in names)
         if value.op is Op.CONSTANT:
             return (Part(PartKind.PLAIN),)
         made = [self._made_by(one, depth - 1) for one in self._chosen_or_returned(value)] if depth else []
         parts = dict.fromkeys(part for shape in made for part in shape)
-        return tuple(parts) if all(made) and any(part.kind is PartKind.MADE for part in parts) else ()
+        return tuple(parts) if all(made) and any(part.kind in MAKING for part in parts) else ()
+
+    def _of_registry(self, value: Value) -> Shape:
+        """What is made of a class that a decorator of the file has put into a table: ``METRICS[name]()``."""
+        callee = value.callee if value.op is Op.CALL else None
+        if callee is None or callee.op in (Op.PARAMETER, Op.ATTRIBUTE):
+            return ()
+        atoms = sorted_values(self.solution.final(callee))
+        functions = {atom.parameter.function for atom in atoms if isinstance(atom, Argument)}
+        if not all(isinstance(atom, Argument) for atom in atoms) or value.function in functions:
+            return ()
+        decorators = {
+            name_of(function) or (name_of(function.parent) if function.parent else "") for function in functions
+        }
+        return tuple(Part(PartKind.REGISTERED, name) for name in sorted(decorators)) if all(decorators) else ()
 
     def _of_table(self, value: Value) -> Sequence[str]:
         """The imported classes one of which makes a value: ``LOSSES[name](**options)``."""
@@ -187,7 +206,14 @@ class Shapes:
             found[key] = found.get(key, frozenset()) | self.solution.final(item)
             items.setdefault(key, []).append(item)
         order = sorted(found, key=lambda key: (str(type(key)), str(key)))
-        return tuple((key, self._as_made(self.shape(found[key], depth - 1), items[key])) for key in order[:WIDEST])
+        return tuple((key, self._item(found[key], items[key], depth)) for key in order[:WIDEST])
+
+    def _item(self, abstract: Abstract, values: Sequence[Value], depth: int) -> Shape:
+        """The shape of an item of a container that is one of some values."""
+        registered = [self._of_registry(value) for value in values]
+        if values and all(registered):
+            return tuple(dict.fromkeys(part for shape in registered for part in shape))
+        return self._as_made(self.shape(abstract, depth - 1), values)
 
     def _as_made(self, shape: Shape, values: Sequence[Value]) -> Shape:
         """A shape, with what is done here to the networks and tensors among the values that it stands for."""
