@@ -87,6 +87,32 @@ def test_of_what_is_in_it(tmp_path: Path, kept: str, train: dict[str, str], is_f
     )
 
 
+TERMS = """
+    def gather(totals, terms):
+        for name, value in terms.items():
+            {kept}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "is_found"),
+    [
+        ("totals[name] += value", "loss", True),
+        ("totals[name] = totals[name] + value", "loss", True),
+        ("totals[name] = totals.get(name, 0.0) + value", "loss", True),
+        ("totals[name] += value.item()", "loss", False),
+        ("totals[name] += value", "loss.detach()", False),
+        # One under each name, which comes again in the next step.
+        ("totals[name] = value", "loss", False),
+        ("totals[name] = totals.get('seen', 0) * value", "loss", False),
+    ],
+)
+def test_of_each_item_under_its_name(tmp_path: Path, kept: str, given: str, is_found: bool) -> None:
+    train = {"each": f"{{name}}(state, {{{{'total': {given}}}}})"}
+    told = found(tmp_path, "gather", TERMS.format(kept=kept), train)
+    assert told == (["train.py: TLK105 warning"] if is_found else [])
+
+
 OBJECT = """
     class State:
         def __init__(self):

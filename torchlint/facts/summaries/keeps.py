@@ -338,7 +338,8 @@ class Keeps:
         return [
             value
             for value in behind
-            if is_same_item(store, value) or any(place in targets for place in places_of(self.solution, value))
+            if is_same_item(self.facts.graph, store, value)
+            or any(place in targets for place in places_of(self.solution, value))
         ]
 
     def _is_state(self, store: Store, before: Sequence[Value]) -> bool:

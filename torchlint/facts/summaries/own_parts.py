@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from torchlint.facts.summaries.summary import CALLED, item_named, method_in
-from torchlint.facts.values.graph import Function, Op, Store, Value
+from torchlint.facts.values.evidence import READERS
+from torchlint.facts.values.graph import Function, Op, Store, Value, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
 
 
-def is_same_item(store: Store, value: Value) -> bool:
-    """``totals["loss"]`` of ``totals["loss"] = totals["loss"] + loss``: whether a value is what a store replaces."""
-    is_item = store.is_item and store.key is not None and value.op is Op.SUBSCRIPT
-    return is_item and value.inputs[0] is store.holder and value.keys[0] == store.key
+def is_same_item(graph: ValueGraph, store: Store, value: Value) -> bool:
+    """``totals["loss"]`` of ``totals["loss"] = totals["loss"] + loss``: whether a value is what a store replaces.
+
+    ``totals[name]`` and ``totals.get(name, 0.0)`` as well, where the same ``name`` is written.
+    """
+    if not store.is_item or not value.inputs:
+        return False
+    if value.op is Op.CALL:
+        callee, asked = value.callee, value.argument(0)
+        is_asked = callee.op is Op.ATTRIBUTE and callee.name in READERS and callee.inputs[0] is store.holder
+        return is_asked and asked is not None and asked is store.index
+    if value.op is not Op.SUBSCRIPT or value.inputs[0] is not store.holder:
+        return False
+    is_same_name = store.index is not None and store.index in graph.indices.get(value, ())
+    return is_same_name or (store.key is not None and value.keys[0] == store.key)
 
 
 def is_of_other_part(store: Store, of: str) -> bool:
