@@ -298,3 +298,34 @@ Trainer(nn.Linear(3, 3), Options()).step({{}})
 )
 def test_a_loss_of_each_task_is_weighted_by_what_a_data_class_made(loss: str) -> None:
     assert [found.name for found in Program(TASKS.format(loss=loss)).facts.summed_losses] == ["total"]
+
+
+PAIR = """
+class Pooled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 4), nn.Linear(4, 3)
+        self.seen = []
+    def forward(self, x):
+        clusters = self.body(x).softmax(-1)
+        self.seen.append(clusters.mean())
+        return {returned}
+    def both(self, x):
+        logits, term = self(x)
+        return logits, term
+pooled = Pooled()
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "term", "sums"),
+    [
+        ("self.head(clusters), clusters.mean()", "pooled(a)[1]", ["loss"]),
+        ("self.head(clusters), clusters.mean()", "pooled.both(a)[1]", ["loss"]),
+        ("self.head(clusters), self.seen", "pooled(a)[1][0]", []),
+        ("self.head(clusters), self.seen[0]", "pooled(a)[1]", []),
+    ],
+)
+def test_a_term_beside_the_output_is_made_by_the_forward_of_its_turn(returned: str, term: str, sums: list[str]) -> None:
+    body = f"loss = 0\nfor a in x.split(2):\n    loss = loss + {term}"
+    assert summed(body, before=PAIR.format(returned=returned)) == sums

@@ -245,9 +245,9 @@ class _Search:
             verdicts = [self._is_independent(one, one.loop.around()[-1]) for one in yielded if one.loop is not None]
             return False if False in verdicts or len(verdicts) < len(yielded) else all(verdicts) or None
         runs_forward = False
-        pending, seen = [(summand, False)], set[Value]()
-        while pending:
-            value, inside = pending.pop()
+        pending, later, seen = [(summand, False)], list[tuple[Value, bool]](), set[Value]()
+        while pending or later:  # an item of a tuple that a call returns is made inside it: first comes its result
+            value, inside = pending.pop() if pending else later.pop()
             if value in seen or not may_be_recorded(self.solution, value):
                 continue
             seen.add(value)
@@ -267,7 +267,10 @@ class _Search:
             runs_forward = runs_forward or is_forward
             if value.op is not Op.PARAMETER or not inside:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
-                pending += [(s, (inside and not is_place) or s in results) for s in self.flows.ancestry.sources(value)]
+                for source in self.flows.ancestry.sources(value):
+                    is_near = source in results or source.function is value.function
+                    within = (inside and not is_place) or source in results
+                    (pending if is_near else later).append((source, within))
         return runs_forward or (cuts_pieces(loop) and self._is_loss_of_leaves(seen)) or None
 
     def _only_arranges(self, value: Value, loop: Loop) -> bool:
