@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
@@ -59,35 +59,40 @@ class HiddenStateCarried(Rule):
     triggers = (Trigger(calls=frozenset(["forward", "backward"])), Trigger(constructs=True), Trigger(defines=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Yield one finding for each state that is carried with its graph."""
+        """Yield one finding for each statement that carries states with their graph, alike."""
+        alike: dict[tuple[object, ...], list[Carried]] = {}
         for carried in facts.carried_states:
             if carried.statement not in facts.accumulating:
-                yield _finding(facts, carried)
+                alike.setdefault((carried.statement, carried.retained, carried.breaks, _level(carried)), []).append(
+                    carried
+                )
+        yield from (_finding(facts, together) for together in alike.values())
 
 
-def _finding(facts: Facts, carried: Carried) -> Finding:
-    inferred = facts.inferences.is_inference(carried.value)
-    name = carried.name
-    way_out = {
-        "pair": f"go on with `tuple(part.detach() for part in {name})`",
-        "tensor": f"go on with `{name}.detach()`",
-    }.get(carried.kind, "detach it before the next step")
+def _finding(facts: Facts, together: Sequence[Carried]) -> Finding:
+    carried, names = together[0], [one.name for one in together]
+    inferred = all(facts.inferences.is_inference(one.value) for one in together)
+    states, is_one = " and ".join(f"`{name}`" for name in names), len(together) == 1
+    repaired = list(filter(None, map(_detached, together)))
+    detached = " and ".join(f"`{expression}`" for expression in repaired)
+    goes, hang = ("goes into the next step with its", "it") if is_one else ("go into the next step with their", "them")
+    is_known = len(repaired) == len(together)
+    way_out = f"go on with {detached}" if is_known else f"detach {hang} before the next step"
+    made = "is made of it" if is_one else "are made of them"
     grows = "GPU memory grows each step"
-    cost = f"the graphs of all steps hang on it and no backward frees them, {grows}"
+    cost = f"the graphs of all steps hang on {hang} and no backward frees them, {grows}"
     if carried.retained:
         cost = f"each backward retains the graphs of all steps before, {grows}"
     if carried.breaks:
         cost = f"the next backward raises, since this one frees it, or, where it is retained, {grows}"
+    old = [Step(facts.statement_of(one.old), f"the old `{one.name}` is taken here") for one in together]
     return Finding(
         node=carried.statement,
-        message=(f"`{name}` goes into the next step with its graph: {cost}; {way_out}",),
+        message=(f"{states} {goes} graph: {cost}; {way_out}",),
         level=_level(carried),
         memory=Memory.PEAK if carried.bounded else Memory.DEVICE_GROWS,
-        evidence=(
-            Step(facts.statement_of(carried.old), f"the old `{name}` is taken here"),
-            Step(carried.statement, f"the new `{name}` is made of it here with gradients on"),
-        ),
-        fix=_fix(facts, carried),
+        evidence=(*old, Step(carried.statement, f"the new {states} {made} here with gradients on")),
+        fix=_fix(facts, together),
         explained_by="TLK201" if inferred else None,
     )
 
@@ -98,19 +103,26 @@ def _level(carried: Carried) -> Level:
     return Level.WARNING if carried.bounded or carried.breaks else Level.ERROR
 
 
-def _fix(facts: Facts, carried: Carried) -> Fix | None:
-    """Detach the state in a statement of its own, where it is known what it is.
+def _detached(carried: Carried) -> str | None:
+    """How the program writes the state without its graph; None where it is not known what it is."""
+    if carried.kind == "pair":
+        return f"tuple(part.detach() for part in {carried.name})"
+    return f"{carried.name}.detach()" if carried.kind == "tensor" else None
+
+
+def _fix(facts: Facts, together: Sequence[Carried]) -> Fix | None:
+    """Detach the states in a statement of its own, where it is known what they are.
 
     A state through which the step still trains is detached before the next step takes it, and not where it is made.
     """
-    text = {
-        "tensor": f"{carried.name} = {carried.name}.detach()",
-        "pair": f"{carried.name} = tuple(part.detach() for part in {carried.name})",
-    }.get(carried.kind)
-    is_written = "..." not in carried.name
-    if text is None or not is_written or (carried.retained and not facts.flows.surely_tensor(carried.old)):
+    detached, names = list(map(_detached, together)), [one.name for one in together]
+    retained = together[0].retained
+    if None in detached or any("..." in name for name in names):
         return None
-    if not carried.retained and any(carried.value in facts.flows.ancestry.of(b.root) for b in facts.graph.backwards):
-        return None  # the step differentiates through the state that it makes
-    before, safe = carried.retained, not carried.retained
-    return facts.add_line("Detach the state", carried.statement, text, before=before, safe=safe)
+    for carried in together:
+        if retained and not facts.flows.surely_tensor(carried.old):
+            return None
+        if not retained and any(carried.value in facts.flows.ancestry.of(b.root) for b in facts.graph.backwards):
+            return None  # the step differentiates through the state that it makes
+    text = f"{', '.join(names)} = {', '.join(filter(None, detached))}"
+    return facts.add_line("Detach the state", together[0].statement, text, before=retained, safe=not retained)

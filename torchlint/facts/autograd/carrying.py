@@ -18,6 +18,7 @@ from torchlint.facts.autograd.chains import DEPTH, PAIR_STATES, TENSOR_STATES, C
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.autograd.gradient_ends import ends_in_its_step
 from torchlint.facts.repeated.builders import builders
+from torchlint.facts.turns.counters import counts_its_turns
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
@@ -267,7 +268,7 @@ class CarriedStates:
         if not over and leaves and not self._infers(new):
             return None
         loop = self._made(new).loop
-        bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
+        bounded = loop is not None and counts_its_turns(loop)
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         is_supposed = made.op is Op.CALL and not self.solution.functions_of(made) and not self._is_seen(new)
         return Carried(statement, name, new, old, bool(over), bounded, kind, breaks, is_supposed)
