@@ -25,6 +25,7 @@ from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.overridden import Overridden
+from torchlint.facts.autograd.probed import is_probe
 from torchlint.facts.autograd.prompts import EncodedPrompts
 from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
@@ -381,7 +382,9 @@ class Inferences:
         return self.flows.ancestry.of_all(given_while_training(self.solution, self.flows.is_unknown_call))
 
     def on_a_dummy(self, call: Value) -> bool:
-        """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
+        """Whether a single forward runs on made-up numbers, or to learn a shape alone: a probe, a summary, an export."""
+        if is_probe(self.solution, call):
+            return True
         given = [one for one in call.arguments if not may_be_module(self.solution, one)]
         return bool(given) and all(Maker.ELSEWHERE not in makers(self.solution, argument) for argument in given)
 
