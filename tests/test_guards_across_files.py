@@ -183,7 +183,7 @@ CHECKED = """
 
     def record(model, example):
         model.eval()
-        print(model(example).shape)
+        print(model(example).argmax(1))
 """
 
 

@@ -307,7 +307,7 @@ class TestWhatOthersPass:
             """,
             "main.py": "from policy import Policy\nfrom rollout import play\nplay(Policy(), make(), 1000)\n",
         }
-        assert "rollout.py: TLK104 error" in Project(tmp_path, files).found()
+        assert "rollout.py: TLK104 warning" in Project(tmp_path, files).found()
 
 
 def test_a_loop_of_another_file_has_no_line_here(tmp_path: Path) -> None:

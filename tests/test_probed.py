@@ -41,6 +41,6 @@ def test_a_forward_of_which_the_kind_is_read_is_a_probe(end: str, codes: list[st
 
 @pytest.mark.parametrize(("head", "codes"), [("if True:", []), ("for sample in samples:", ["TLK201"])])
 def test_a_probe_is_no_loop_over_data(head: str, codes: list[str]) -> None:
-    asks = f"def widths(samples, sample):\n    net = Net()\n    {head}\n        width = ask(net, sample)\n    return width\n"
+    asks = f"def widths(samples, sample):\n    net = Net()\n    {head}\n        width = ask(net, sample)\n"
     source = HEAD + ASK.format(end="return out.shape[-1]") + asks
     assert [found.code for found in check_source(source)] == codes

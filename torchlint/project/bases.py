@@ -167,7 +167,8 @@ class Bases:
 def _class_of(node: ast.ClassDef, may_guard: bool) -> _Class:
     methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
     guards = called_guarded(node) if may_guard else frozenset[str]()
-    return _Class(node.name, tuple(map(ast.unparse, node.bases)), methods, guards)
+    bases = (one.value if isinstance(one, ast.Subscript) else one for one in node.bases)  # `Trainer[Batch]`
+    return _Class(node.name, tuple(map(ast.unparse, bases)), methods, guards)
 
 
 def _calls(statements: Sequence[ast.stmt], method: str) -> bool:

@@ -382,7 +382,7 @@ class Inferences:
         return self.flows.ancestry.of_all(given_while_training(self.solution, self.flows.is_unknown_call))
 
     def on_a_dummy(self, call: Value) -> bool:
-        """Whether a single forward runs on made-up numbers, or to learn a shape alone: a probe, a summary, an export."""
+        """Whether a single forward runs on made-up numbers, or to learn a shape alone: a probe, an export."""
         if is_probe(self.solution, call):
             return True
         given = [one for one in call.arguments if not may_be_module(self.solution, one)]

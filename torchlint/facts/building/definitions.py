@@ -125,17 +125,21 @@ class DefinitionBuilder(ExpressionBuilder):
 
     def class_defined(self, node: cst.ClassDef) -> None:
         """A ``class``, with its body."""
-        bases, parents = [], []
+        bases, parents, read = [], [], []
         for argument in node.bases:
             value = self.visit(argument.value)
+            if value.op is Op.SUBSCRIPT and isinstance(argument.value, cst.Subscript):
+                value = value.inputs[0]  # `Trainer[Batch]`: a generic base of a kind
             if value.op is Op.CLASS and isinstance(value.reference, Class):
                 parents.append(value.reference)
+                read += [value.name] if value.reference.is_foreign else []
                 bases += [value.name] if value.reference.is_foreign else []
             else:
                 bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
         decorating = self._decorators(node)
         decorators = tuple(name for name, _ in decorating)
-        cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents), decorators)
+        number = len(self.graph.classes)
+        cls = Class(node.name.value, node, number, tuple(bases), tuple(parents), tuple(read), decorators)
         self.graph.classes.append(cls)
         outside, self.cls = self.cls, cls
         before = self.state

@@ -240,7 +240,7 @@ class Linker:
             return
         cls.syntax = class_syntax(summary)
         self.foreign.nodes.add(cls.syntax)
-        parents, bases = [], []
+        parents, bases, read = [], [], []
         for base in summary.bases:
             is_own = base.startswith(":")
             known = self.class_named(base[1:], unit) if is_own else None
@@ -251,7 +251,8 @@ class Linker:
             linked = self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
-        cls.bases, cls.parents = tuple(bases), tuple(parents)
+                read.append(bases[-1])
+        cls.bases, cls.parents, cls.read = tuple(bases), tuple(parents), tuple(read)
         cls.methods = Methods(summary, lambda method: self._method(method, cls, unit))
         root = cls.root()
         for attribute, shape in summary.attributes:

@@ -22,14 +22,21 @@ def is_called_by_others(function: Function) -> bool:
     return may_be_called_by_base(function) or is_forward(function)
 
 
-def is_of_torch(base: str) -> bool:
-    """Whether a base class, by its full dotted name, is torch's own or Python's, and calls no method of this name."""
-    return base.startswith(("builtins.", "torch.", "abc.")) or torch_api.torch_class(base) is not None
+KNOWN = (
+    "builtins.", "torch.", "abc.", "collections.", "contextlib.", "enum.", "typing.", "typing_extensions.",
+    "sklearn.base.",
+)  # fmt: skip
+"""Where base classes come from that run no backward and hook nothing: torch, Python, and the estimators of arrays."""
+
+
+def is_known_base(base: str) -> bool:
+    """Whether a base class, by its full dotted name, trains nothing by what a method of the class gives it."""
+    return base.startswith(KNOWN) or torch_api.torch_class(base) is not None
 
 
 def has_unseen_base(cls: Class) -> bool:
-    """Whether a class has a base that is neither torch's own nor one of the project."""
-    return any(not is_of_torch(base) for base in cls.all_bases())
+    """Whether a class has a base of which nobody knows what it does: none of :data:`KNOWN`, nor of the project."""
+    return any(not is_known_base(base) for one in cls.lineage() for base in one.bases if base not in one.read)
 
 
 def is_plain_class(cls: Class) -> bool:

@@ -263,6 +263,7 @@ class Class:
         number: its number in the file.
         bases: full dotted names of bases that are not in this file.
         parents: bases in this file and in others of the project.
+        read: those of ``bases`` that stand in other files of the project and are among ``parents``.
         decorators: full dotted names.
         methods: its own methods by name; a property stands for the function that reads it.
         setters: by the name of a property, what runs when it is assigned.
@@ -280,6 +281,7 @@ class Class:
     number: int
     bases: tuple[str, ...] = ()
     parents: tuple[Class, ...] = ()
+    read: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     setters: dict[str, Function] = field(default_factory=dict)
