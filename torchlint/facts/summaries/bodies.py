@@ -90,7 +90,8 @@ class Bodies:
         if trains and not any(backward.function is function for backward in self._foreign.backwards):
             self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
         for backward in self._foreign.backwards[known_before:]:
-            backward.is_of_callers = backward.function is function and not trains
+            if backward.function is function:  # those of functions that were read meanwhile are told already
+                backward.is_of_callers = not trains
         return loops
 
     def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:

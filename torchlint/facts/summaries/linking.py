@@ -377,7 +377,9 @@ class Linker:
         if shape and all(part.is_evaluated for part in shape):
             self.foreign.evaluated.add(value)
         if any(part.is_spent for part in shape):
+            trains = any(one.function is function and not one.is_of_callers for one in self.foreign.backwards)
             self.add_backward(value, function, None)
+            self.foreign.backwards[-1].is_of_callers = not trains  # an item of a tuple is read when all else is told
         return value
 
     def make(

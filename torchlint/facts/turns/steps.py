@@ -55,7 +55,7 @@ class Steps:
                 self._calls[value.function].append(value)
         self._training_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         for backward in solution.graph.all_backwards():
-            if not backward.by_contract:
+            if not (backward.by_contract or backward.is_of_callers):
                 self._training_loops[backward.function].append(backward.loop)
         self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         told = list[Value]()
