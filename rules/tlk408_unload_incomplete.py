@@ -19,8 +19,9 @@ class UnloadIncomplete(Rule):
     ## What it does
     Finds `del model` and `model = None` where the optimizer, the scheduler, a list, a wrapper, another name, a function
     that was made with it or a loss with its graph still holds the model, and functions that delete their parameter, or
-    each of many in a loop, and empty the cache although the caller still has it; and layers that a loop moves to the
-    device one after the other and deletes by their local name only, while the model has them.
+    each of many in a loop, and empty the cache although the caller still has it; loops over `model.parameters()` that
+    only delete their variable; and layers that a loop moves to the device one after the other and deletes by their
+    local name only, while the model has them.
 
     ## Why is this bad?
     `del` removes a name, not an object. An optimizer holds the parameters that it was given, their gradients and its
@@ -69,6 +70,8 @@ class UnloadIncomplete(Rule):
         for unloading in facts.unloadings:
             if unloading.is_parameter:
                 yield _of_parameter(facts, unloading)
+            elif unloading.holders[0].how == "lists":
+                yield _of_listed(unloading)
             elif unloading.holders[0].how == "part":
                 yield _of_part(facts, unloading)
             else:
@@ -113,6 +116,20 @@ def _of_part(facts: Facts, unloading: Unloading) -> Finding:
         level=Level.WARNING,
         memory=Memory.PEAK,
         evidence=(Step(drop.statement, f"`{drop.path}` is given up here"),),
+    )
+
+
+def _of_listed(unloading: Unloading) -> Finding:
+    drop, module = unloading.drop, unloading.holders[0].name
+    return Finding(
+        node=drop.statement,
+        message=(
+            f"`del {drop.path}` deletes the variable of the loop and frees nothing: `{module}` has each of its"
+            f" parameters still; give up `{module}` itself, before the cache is emptied",
+        ),
+        level=Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(Step(drop.statement, f"`{drop.path}` is deleted here"),),
     )
 
 

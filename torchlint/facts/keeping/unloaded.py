@@ -14,7 +14,7 @@ class Holder:
     Attributes:
         name: a variable, an attribute, a container, as the program writes it.
         how: "itself", "listed" where a list of models is given up, "parameters", "wrapper", "container", "function",
-            "graph", or "part" where the model has it as one of its parts.
+            "graph", "part" where the model has it as one of its parts, or "lists" where it lists it as a parameter.
         made: the value that holds.
         file: the name of the other file that makes it, "" for this one.
     """

@@ -17,6 +17,7 @@ from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.holding_attributes import HeldByBases
 from torchlint.facts.keeping.lent_parts import LentParts
 from torchlint.facts.keeping.letting_go import LettingGo
+from torchlint.facts.keeping.listed_parts import module_of
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.keeping.taken_out import TakenOut
@@ -77,6 +78,9 @@ class Unloadings:
                 return self._of_global(drop, value)
         if self._is_moved_away(value, drop):
             return None
+        module = module_of(self.facts, self.asking, drop)
+        if module is not None:
+            return Unloading(drop, (module,))
         owner = self.lent.owner_of(drop)
         if owner is not None:
             return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
