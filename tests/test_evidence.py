@@ -153,3 +153,31 @@ class Fitting:
 )  # fmt: skip
 def test_the_logs_of_the_parts_of_a_batch(kept: str, is_told: bool) -> None:
     assert bool(Program(PARTS.format(kept=kept)).facts.accumulations) is is_told
+
+
+LEAVES = """
+scale = torch.rand(4) * 2
+weight = {made}
+shift = torch.randn(1, requires_grad=True)
+optimizer = torch.optim.Adam([weight, shift])
+for step in range(1000):
+    optimizer.zero_grad()
+    loss = F.mse_loss(scale * weight + shift, scale)
+    loss.backward()
+    optimizer.step()
+print(weight, shift)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.randn(1, requires_grad=True)",
+        "torch.tensor([0.5], requires_grad=True)",
+        "torch.zeros(1).requires_grad_()",
+        "nn.Parameter(torch.zeros(1))",
+    ],
+)
+def test_a_graph_begins_at_its_leaves(made: str) -> None:
+    program = Program(LEAVES.format(made=made))
+    assert [program.facts.flows.live(value) is not None for value in program.printed()] == [False, False]

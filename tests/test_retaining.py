@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from programs import TRAINING, Program
 
+from torchlint import check_source
+
 
 def in_loop(body: str, before: str = "") -> Program:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
@@ -484,3 +486,19 @@ def test_a_setting_of_an_object_that_keeps_the_graph(parts: dict[str, str], is_k
     usual = {"setting": "True", "default": "False", "stored": "keeps", "given": "0.1", "more": "pass", "each": "pass"}
     found = in_vain(Program(TRAINING + STEPPER.format(**{**usual, **parts})))
     assert found == (["loss.backward(retain_graph=self.keeps)"] if is_kept else [])
+
+
+@pytest.mark.parametrize(("term", "codes"), [("w * x", ["TLK107"]), ("w * shared", [])])
+def test_leaves_are_no_graph_that_is_older_than_the_step(term: str, codes: list[str]) -> None:
+    source = f"""
+import torch
+w = torch.randn(1, requires_grad=True)
+shared = w.exp()
+optimizer = torch.optim.SGD([w], lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = ({term} - y).pow(2).mean()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+"""
+    assert [found.code for found in check_source(source)] == codes

@@ -106,8 +106,10 @@ def _is_count(value: Value) -> bool:
 
 
 def is_made_a_leaf(value: Value) -> bool:
-    """``x.requires_grad_()``"""
+    """``x.requires_grad_()``, ``torch.randn(1, requires_grad=True)``, ``nn.Parameter(x)``"""
     callee = value.callee if value.op is Op.CALL else None
+    if callee is not None and callee.op is Op.EXTERNAL and callee.name.startswith("torch."):
+        return callee.name.endswith(".Parameter") or value.argument(-1, "requires_grad") is not None
     return callee is not None and callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_"
 
 
