@@ -378,3 +378,52 @@ for epoch in range(9):
             fig, ax = plt.subplots()
 """
     assert found(HEAD + TRAINING + source) == is_left
+
+
+@pytest.mark.parametrize(
+    ("lines", "number"),
+    [
+        (["plt.figure()", "fig, ax = plt.subplots()", "plt.close()"], 1),
+        (["plt.figure()", "fig = plt.figure()", "plt.plot(x)", "plt.close()"], 1),
+        (["fig, ax = plt.subplots()", "plt.plot(x)", "plt.close()"], 0),
+        (["plt.figure()", "fig, ax = plt.subplots()", "plt.close()", "plt.close()"], 0),
+        (["plt.figure()", "plt.close()", "fig, ax = plt.subplots()"], 0),
+        (["plt.figure()", "fig, ax = plt.subplots()", "plt.close('all')"], 0),
+        (["plt.figure()", "if step > 3:", "    fig, ax = plt.subplots()", "plt.close()"], 0),
+        (["plt.figure(1)", "fig, ax = plt.subplots()", "plt.close()"], 0),
+    ],
+)
+def test_a_close_without_a_figure_closes_the_last_one_only(lines: list[str], number: int) -> None:
+    assert found(in_step(*lines)) == number
+
+
+SHEETS = """
+def draw(name, rows):
+    {first}
+    plt.plot(rows)
+    plt.savefig(name)
+    {last}
+
+def draw_all(names, table):
+    for name in names:
+        {each}
+
+draw_all(load(), {{}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "each", "number"),
+    [
+        ("plt.figure()", "pass", "draw(name, table[name])", 1),
+        ("plt.figure()", "plt.close()", "draw(name, table[name])", 0),
+        ("pass", "pass", "draw(name, table[name])", 0),
+        ("plt.figure()", "pass", "draw(name, table[name]); plt.close('all')", 0),
+        ("plt.figure()", "pass", "if name == 'first': draw(name, table[name])", 0),
+        ("if rows is None: plt.figure()", "pass", "draw(name, table[name])", 1),
+    ],
+)
+def test_a_function_that_saves_a_figure_for_each_item_leaves_one_open_each(
+    first: str, last: str, each: str, number: int
+) -> None:
+    assert found(HEAD + SHEETS.format(first=first, last=last, each=each)) == number

@@ -162,8 +162,13 @@ class _Search:
 
     def _of_item(self, call: Value) -> OpenFigure | None:
         """A figure for each of many items, that is saved in its turn, and which none of its callers closes later."""
-        loop = saved_in_turn(self.facts, call)
-        if loop is None or self._is_left_out(call.syntax or call.statement, call.function, loop, of_items=True):
+        found = saved_in_turn(self.facts, call)
+        if found is None:
+            return None
+        loop, at = found
+        if at is not call and self._is_left_out(call.syntax or call.statement, call.function, call.function):
+            return None
+        if self._is_left_out(at.syntax or at.statement, at.function, loop, of_items=True):
             return None
         return None if self._is_closed(self._way_to(call), None) else OpenFigure(call, loop, is_item=True)
 
@@ -281,6 +286,8 @@ class _Search:
 
     def _may_close(self, call: Value, figure: set[Value], depth: int) -> bool:
         if is_pyplot(call, "close"):
+            if self._is_of_a_later_one(call, figure):
+                return False
             is_inside = depth < DEPTH and figure.isdisjoint(m for m in self.makers if m.function is call.function)
             return self._concerns(call.arguments[:1], figure) and not (is_inside and self.closes_own(call))
         if is_pyplot(call, "show"):
@@ -298,6 +305,27 @@ class _Search:
         if call.callee.op is Op.ATTRIBUTE and self.facts.solution.may_be(call.callee.inputs[0], Container):
             return False
         return not _only_reads(call.callee)
+
+    def _is_of_a_later_one(self, close: Value, figure: set[Value]) -> bool:
+        """Whether the only ``plt.close()`` of a function closes what was made behind a figure, in the same block.
+
+        ``plt.figure()``, then ``fig, ax = plt.subplots()``: the current one is closed, and the first is left.
+        """
+        calls = self.facts.steps.calls_in(close.function)
+        if close.arguments or sum(is_pyplot(call, "close") for call in calls) > 1:
+            return False
+        first = [one for one in figure if one in self.makers and one.function is close.function and one.is_bare]
+        return bool(first) and all(
+            any(
+                one.index < later.index < close.index and self._block_of(later) is self._block_of(one)
+                for later in self.makers
+                if later.function is close.function and not self._is_used_again(later)
+            )
+            for one in first
+        )
+
+    def _block_of(self, call: Value) -> cst.CSTNode | None:
+        return self.facts.parents.get(self.facts.statement_of(call))
 
     def _may_close_elsewhere(self, call: Value, callee: Function, figure: set[Value]) -> bool:
         """Whether a function of another file closes figures, or hands one that it is given to code that is not seen."""

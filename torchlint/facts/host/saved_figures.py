@@ -26,13 +26,25 @@ WHOLE = frozenset(["items", "keys", "values"])
 """Methods of a dictionary that give as many items as it has."""
 
 
-def saved_in_turn(facts: Facts, call: Value) -> Loop | None:
-    """The loop in each turn of which a CALL makes a figure that is saved before the next; None without, or for few."""
-    innermost = call.loop
-    if innermost is None or not any(_saves(other, call, innermost) for other in facts.steps.calls_in(call.function)):
-        return None
+def saved_in_turn(facts: Facts, call: Value) -> tuple[Loop, Value] | None:
+    """The loop in each turn of which a CALL makes a figure that is saved before the next; None without, or for few.
+
+    With the call of that loop's own function: this one, or one of the function in which it makes and saves a figure.
+    """
+    saves = [other for other in facts.steps.calls_in(call.function) if _saves(other, call)]
+    if call.loop is not None:
+        inside = [other for other in saves if other.loop is not None and call.loop in other.loop.around()]
+        loop = _loop_of_many(facts, call) if inside else None
+        return (loop, call) if loop is not None else None
+    callers = sorted(facts.solution.callers.get(call.function, ()), key=lambda one: one.index) if saves else []
+    loops = ((_loop_of_many(facts, caller), caller) for caller in callers if caller.op is Op.CALL)
+    return next(((loop, caller) for loop, caller in loops if loop is not None), None)
+
+
+def _loop_of_many(facts: Facts, call: Value) -> Loop | None:
+    """The loop around a CALL in which it runs more often than figures may be open."""
     turns = 1
-    for loop in innermost.around():
+    for loop in call.loop.around() if call.loop is not None else ():
         if facts.steps.walks_modules(loop) or facts.loop_lengths.leaves_early(loop):
             return None
         number = _number_of_turns(facts, loop)
@@ -70,10 +82,9 @@ def _is_drawn(facts: Facts, chosen: Value) -> bool:
     return any(isinstance(number, int) and number <= MOST_OPEN for number in numbers)
 
 
-def _saves(other: Value, call: Value, loop: Loop) -> bool:
-    """Whether another CALL writes a figure to a file after ``call``, in the same turn."""
-    is_save = other.callee.name.rpartition(".")[2] == "savefig"
-    return is_save and other.index > call.index and other.loop is not None and loop in other.loop.around()
+def _saves(other: Value, call: Value) -> bool:
+    """Whether another CALL writes a figure to a file after ``call``."""
+    return other.callee.name.rpartition(".")[2] == "savefig" and other.index > call.index
 
 
 def _number_of_turns(facts: Facts, loop: Loop) -> int | None:
