@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.collected_layers import collects_live
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
@@ -245,7 +246,8 @@ class _Search:
             return False
         if any(self.steps.trains(function) for function in self.solution.functions_of(call)):
             return False
-        return bool(self.flows.live_parts(call)) or self.extents.is_method_of_module(call)
+        parts = bool(self.flows.live_parts(call)) or collects_live(self.flows, call)
+        return parts or self.extents.is_method_of_module(call)
 
     def _is_part_of_frozen(self, call: Value) -> bool:
         """Whether a forward runs it for networks alone that others froze: ``teacher.requires_grad_(False)``."""

@@ -18,6 +18,9 @@ from torchlint.frameworks import Holds, method_names
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
+OWN_PARTS = "_modules"
+"""The attribute in which a module has its parts by name, and nothing else has anything."""
+
 UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
 """Functions and methods that give back the model inside of what they are given, or that itself.
 
@@ -40,6 +43,7 @@ class ToldModules:
         self._called_objects = CalledObjects(solution)
         self._components = networks_of_pipelines(solution.graph)
         self._annotated = list(self._by_annotation())
+        self._opened = [v.inputs[0] for v in self._graph.of(Op.ATTRIBUTE) if v.name == OWN_PARTS]
         calls = self._graph.of(Op.CALL)
         self._unwrapping = [call for call in calls if call.callee.name.rpartition(".")[2] in UNWRAPPING]
 
@@ -48,6 +52,7 @@ class ToldModules:
         yield from ((parameter, Module()) for parameter in self._graph.foreign.modules)
         yield from self._annotated
         yield from ((network, Module()) for network in (*self._components, *self._called_objects.networks()))
+        yield from ((module, Module()) for module in self._opened)
         yield from ((call, Module()) for call in self._unwrapping if unwraps(self._solution, call))
 
     def _by_annotation(self) -> Iterator[tuple[Value | Place, Module]]:

@@ -56,6 +56,7 @@ from torchlint.facts.values.objects import of_its_calls, of_this_object, with_wh
 from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.own_operators import given_by_own
 from torchlint.facts.values.texts import is_written_text
+from torchlint.facts.values.told_modules import OWN_PARTS
 from torchlint.facts.values.tuples import unpackable
 from torchlint.frameworks import Holds, method_names
 
@@ -257,6 +258,9 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             return frozenset([Module()])
         if isinstance(atom, Module) and name == "module":
             return frozenset([atom])
+        if isinstance(atom, Module) and name == OWN_PARTS:
+            solution.set_field(value, None, UNKNOWN | {Module(atom.has_parameters)})
+            return frozenset([Container(value)])
         places = solution.places(value.inputs[0], name)
         found = join(solution.read(place, value) for place in places) if places else UNKNOWN
         return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
