@@ -124,6 +124,33 @@ def train(loader):
     assert program.inserted() == inserted
 
 
+NAMED = """
+from {package} import MeanMetric
+class Watch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.means = {made}
+    def see(self, **values):
+        for name, value in values.items():
+            self.means[name].update(value, weight=2)
+net, watch = nn.Linear(3, 3), Watch()
+def train(loader):
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        watch.see(whole=loss)
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ['nn.ModuleDict({"whole": MeanMetric()})', 'nn.ModuleDict({k: MeanMetric() for k in ("whole", "part")})']
+)
+def test_a_metric_that_lies_among_modules_is_still_one(made: str) -> None:
+    assert not Program(NAMED.format(package="torchmetrics", made=made)).facts.records
+    assert Program(NAMED.format(package="elsewhere", made=made)).facts.records
+    assert Program(NAMED.format(package="torchmetrics", made="{'whole': {}}")).facts.records
+
+
 LOGGED = """
 import lightning.pytorch as pl
 class Task(pl.LightningModule):

@@ -115,7 +115,8 @@ def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstra
     is_known = all(abstract <= modules for abstract in contents)
     bare = bool(modules) and is_known and all(isinstance(a, Module) and not a.has_parameters for a in modules)
     if name in LISTS_OF_MODULES or (name in SEQUENCES and any(isinstance(a, Instance) for a in modules)):
-        solution.set_field(value, None, modules)
+        metrics = frozenset(a for abstract in contents for a in abstract if isinstance(a, FrameworkObject))
+        solution.set_field(value, None, modules | metrics)
         return frozenset([Module(not bare, value)])
     return frozenset([Module(not bare)])
 

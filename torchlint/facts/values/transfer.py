@@ -317,7 +317,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Module):
         held = BOTTOM if atom.allocation is None else solution.load(atom.allocation, key, value)
         modules = frozenset(a for a in held if isinstance(a, Module | Instance))
-        return modules or frozenset([Module(atom.has_parameters)])
+        metrics = frozenset(a for a in held if isinstance(a, FrameworkObject))
+        return (modules or frozenset([Module(atom.has_parameters)])) | metrics
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
