@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.building.names import constant_of, path_of
+from torchlint.facts.building.names import constant_of, item_of, path_of
 from torchlint.syntax.tree import dotted
 
 NOTHING: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ def _compared(test: cst.Comparison, target: cst.ComparisonTarget, *, holds: bool
         container = path_of(target.comparator)
         key = constant_of(test.left)
         written = dotted(test.left) if key is None else repr(key)
-        return frozenset([f"{container}[{written}]"]) if container is not None and written is not None else NOTHING
+        return frozenset([item_of(container, written)]) if container is not None and written is not None else NOTHING
     return NOTHING
 
 

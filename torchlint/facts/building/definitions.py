@@ -39,8 +39,6 @@ from torchlint.syntax.tree import dotted
 class DefinitionBuilder(ExpressionBuilder):
     """Makes the functions and classes of a file."""
 
-    fields: dict[Class, tuple[DataField, ...]]
-
     @cached_property
     def own_guards(self) -> OwnGuards:
         """The guards that the file defines."""

@@ -121,6 +121,9 @@ class ExpressionBuilder(SpreadBuilder):
         path = path_of(node)
         if path is not None and (known := self.state.variables.get(path)) is not None:
             return known
+        own = self.own_item(node)
+        if own is not None:
+            return own
         base = self.visit(node.value)
         indices = tuple(self.visit(at.slice.value) for at in node.slice if isinstance(at.slice, cst.Index))
         value = self.make(Op.SUBSCRIPT, (base,), node, keys=(constant_key(node),))
@@ -225,6 +228,9 @@ class ExpressionBuilder(SpreadBuilder):
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: cst.Call) -> Value:
+        own = self.of_dictionary(node)
+        if own is not None:
+            return own
         callee = self.visit(node.func)
         inputs: list[Value] = [callee]
         keys: list[Key] = [None]

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.data_classes import RENEWING
 from torchlint.facts.building.literals import LiteralBuilder
-from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
+from torchlint.facts.building.names import OWN, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
 from torchlint.syntax.filling_names import OPERATORS, PUSHING
 
@@ -130,11 +130,13 @@ class FillingBuilder(LiteralBuilder):
         if name in PUSHING and len(given) > 1:
             self.keep(Kind.INSERT, given[1], node.args[1].value, holder=given[0], target=node.args[0].value)
             return self.unknown(node)
-        if name == "builtins.setattr" and len(given) == 3 and self._set_attribute(node, given):
+        if name == "builtins.setattr" and len(given) == 3 and self.set_attribute(node, given):
             return self.unknown(node)
         is_read = name == "builtins.getattr" and (len(given) == 2 or (len(given) == 3 and given[2].op is Op.CONSTANT))
-        if is_read and (found := self._get_attribute(node, given[0], given[1])) is not None:
+        if is_read and (found := self.get_attribute(node, given[0], given[1])) is not None:
             return found if len(given) == 2 else self.make(Op.PHI, (found, given[2]), node)
+        if name == "builtins.vars" and len(given) == 1:
+            return self.make(Op.ATTRIBUTE, (given[0],), node, name=OWN)
         if name == "builtins.map" and len(given) == 3:
             return self._mapped(node, given)
         if name == "builtins.sum" and given and _is_map(given[0]):
@@ -175,38 +177,6 @@ class FillingBuilder(LiteralBuilder):
         self.loop = outside
         return self.make(Op.CONTAINER, (item,), None, keys=(None,))
 
-    def _set_attribute(self, node: cst.Call, given: Sequence[Value]) -> bool:
-        """``setattr(o, "name", x)``; False where nobody can say what it sets."""
-        target, value = attribute_set_by(node), node.args[2].value
-        if target is not None:
-            self.assign(target, given[2], value)
-        elif self._is_itself(given[0]):
-            attribute = self._text(node.args[1].value)
-            self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
-        else:
-            return False
-        return True
-
-    def _get_attribute(self, node: cst.Call, base: Value, name: Value) -> Value | None:
-        target = attribute_set_by(node)
-        if target is not None:
-            return self.visit(target)
-        if not self._is_itself(base):
-            return None
-        # Under the name as it is written there is what `setattr` puts there.
-        names = [self._text(node.args[1].value), *_listed(name)]
-        found = [self.make(Op.ATTRIBUTE, (base,), node, name=one) for one in names]
-        return found[0] if len(found) == 1 else self.make(Op.PHI, tuple(found), node)
-
-    def _is_itself(self, base: Value) -> bool:
-        """Whether an object is the one whose method this is: a name that it computes is one of its own, as written."""
-        return self.function.owner is not None and base in self.function.parameters[:1]
-
-    def _text(self, node: cst.CSTNode) -> str:
-        module = self.graph.module.syntax
-        assert isinstance(module, cst.Module)
-        return module.code_for_node(node)
-
     def _mapped(self, node: cst.Call, given: Sequence[Value]) -> Value | None:
         """``map(operator.add, xs, ys)``: a container of sums."""
         operation = OPERATORS.get(given[0].name) if given[0].op is Op.EXTERNAL else None
@@ -215,16 +185,6 @@ class FillingBuilder(LiteralBuilder):
         items = tuple(self.element(value, None) for value in given[1:])
         item = self.make(Op.OPERATION, items, None, name=operation)
         return self.make(Op.CONTAINER, (item,), node, keys=(None,))
-
-
-def _listed(name: Value) -> list[str]:
-    """The names that a loop goes through, where they are written out: ``for name in ("low", "high")``."""
-    source = name.inputs[0] if name.op is Op.ELEMENT else None
-    if source is None or not isinstance(source.syntax, cst.Tuple | cst.List):
-        return []
-    constants = [constant_of(item.syntax) if item.syntax is not None else None for item in source.inputs]
-    names = [one for one in constants if isinstance(one, str) and one.isidentifier()]
-    return names if len(names) == len(constants) else []
 
 
 def _is_map(value: Value) -> bool:

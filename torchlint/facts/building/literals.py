@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.building.iteration import IterationBuilder
+from torchlint.facts.building.attributes_by_name import AttributeBuilder
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Op, Value
 from torchlint.syntax.number_tables import TABLE
 
 
-class LiteralBuilder(IterationBuilder):
+class LiteralBuilder(AttributeBuilder):
     """Turns literals into values, with one value for each part of them."""
 
     def constant(self, node: cst.CSTNode) -> Value:

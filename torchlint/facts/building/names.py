@@ -13,6 +13,9 @@ from torchlint.syntax.tree import LEAVES, NEW_SCOPES, READERS, children, dotted,
 
 BUILTINS = frozenset(dir(builtins))
 
+OWN = "__dict__"
+"""The attribute in which an object has all of its attributes by name."""
+
 
 @dataclass
 class ScopeNames:
@@ -94,9 +97,21 @@ def target_names(target: cst.CSTNode) -> Iterator[str]:
 
 
 def bound_targets(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The targets that this one node (not what is under it) assigns."""
+    """The targets that this one node (not what is under it) assigns; of ``self.a, self.b = x`` both."""
     targets = _TARGETS.get(node.__class__)
-    return targets(node) if targets is not None else []
+    if targets is None:
+        return []
+    found = targets(node)
+    return found if _UNPACKED.isdisjoint(target.__class__ for target in found) else list(_unpacked(found))
+
+
+def _unpacked(targets: list[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """The single targets among tuples and lists of them."""
+    for target in targets:
+        if isinstance(target, cst.Tuple | cst.List):
+            yield from _unpacked([element.value for element in target.elements])
+        else:
+            yield target
 
 
 def _changed_by_call(node: cst.Call) -> list[cst.CSTNode]:
@@ -127,6 +142,8 @@ def changes_receiver(method: str) -> bool:
     """
     return method.endswith("_") and not method.endswith("__") and torch_api.method(method) is not None
 
+
+_UNPACKED = frozenset([cst.Tuple, cst.List])
 
 _TARGETS: dict[type[cst.CSTNode], Callable[..., list[cst.CSTNode]]] = {
     cst.Assign: lambda node: [target.target for target in node.targets],
@@ -166,10 +183,24 @@ def path_of(node: cst.CSTNode) -> str | None:
             suffix = f".{node.attr.value}{suffix}"
             node = node.value
         elif type(node) is cst.Subscript and (key := _written_key(node)) is not None:
-            suffix = f"[{key}]{suffix}"
-            node = node.value
+            whose, last = node.value, f"[{key}]"
+            if type(whose) is cst.Attribute and whose.attr.value == OWN and key[0] == "'" and key[1:-1].isidentifier():
+                whose, last = whose.value, f".{key[1:-1]}"
+            suffix, node = last + suffix, whose
         else:
             return None
+
+
+def item_of(container: str, key: str) -> str:
+    """The path of an item; that of an object's ``__dict__`` is an attribute: ``self.rows``.
+
+    Args:
+        container: the path of what has it.
+        key: the key as it is written, a text in single quotes.
+    """
+    owner, name = container.removesuffix(f".{OWN}"), key[1:-1]
+    is_own = owner != container and key[0] == "'" and name.isidentifier()
+    return f"{owner}.{name}" if is_own else f"{container}[{key}]"
 
 
 _READ = frozenset([cst.Name, cst.Attribute, cst.Subscript])

@@ -125,7 +125,8 @@ class StatementBuilder(DefinitionBuilder):
 
     def _delete(self, node: cst.Del) -> None:
         targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
-        for target in targets:
+        for written in targets:
+            target = self.own_attribute(written) or written
             if isinstance(target, cst.Subscript):
                 is_item = all(isinstance(element.slice, cst.Index) for element in target.slice)
                 is_part = not any(isinstance(e.slice, cst.Slice) and _takes_all(e.slice) for e in target.slice)

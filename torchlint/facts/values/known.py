@@ -144,10 +144,13 @@ class Known:
             given = binding.get(parameter)
             return [] if given is None else [given]
         others = [other for other in parameter.function.parameters if not star_of(other)]
-        taken = {binding.get(other) for other in others}
-        arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
-        kind = int if star == "*" else str
-        rest = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
+        arguments = list(zip(call.keys[1:], call.arguments, strict=True)) if call.op is Op.CALL else []
+        if star == "*":
+            taken = {binding.get(other) for other in others}
+            rest = [argument for key, argument in arguments if isinstance(key, int) and argument not in taken]
+        else:
+            names = {other.name for other in others}
+            rest = [argument for key, argument in arguments if isinstance(key, str) and key not in names]
         return rest + spread_as(call, star)
 
     def passed(self, call: Value, function: Function, position: int) -> Value | None:

@@ -1,0 +1,102 @@
+"""Attributes that a text names: what is put there grows as what is written plainly, and what empties them ends it."""
+
+from __future__ import annotations
+
+import pytest
+from rule_programs import diagnose
+
+from torchlint.source import Source
+
+PROGRAM = """
+from dataclasses import dataclass, fields
+import torch
+from torch import nn
+
+class Log:
+    def __init__(self):
+        self.rows, self.more, self.total = [], [], 0.0
+    def add(self, value, **named):
+        {kept}
+    def end(self):
+        {end}
+    def put(self, name, value):
+        {put}
+
+def main(loader):
+    net, log = nn.Linear(4, 4), Log()
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        log.add(loss, rows=loss)
+        log.put("rows", loss.item())
+        log.end()
+"""
+
+
+def told(kept: str, end: str = "pass", put: str = "pass") -> set[str]:
+    text = PROGRAM.replace("{kept}", kept).replace("{end}", end).replace("{put}", put)
+    return {found.code for found in diagnose(Source("train.py", text))}
+
+
+GROWING = [
+    ('self.__dict__["rows"].append(value)', "TLK102"),
+    ('vars(self)["rows"].append(value)', "TLK102"),
+    ('for name in ("rows",): getattr(self, name).append(value)', "TLK102"),
+    ("for name, one in named.items(): getattr(self, name).append(one)", "TLK105"),
+    ("for name, one in named.items(): self.__dict__[name].append(one)", "TLK105"),
+    ('self.__dict__["total"] += value', "TLK101"),
+    ('vars(self)["total"] = self.total + value', "TLK101"),
+    ("vars(self).update(total=self.total + value)", "TLK101"),
+    ('self.__dict__.update({"total": self.total + value})', "TLK101"),
+]
+
+ENDS = {
+    "TLK102": [
+        'self.__dict__["rows"] = []',
+        'vars(self)["rows"] = []',
+        'self.__dict__["rows"].clear()',
+        'self.__dict__.pop("rows")',
+        'del self.__dict__["rows"]',
+        "vars(self).update(rows=[])",
+        'for name in ("rows", "total"): setattr(self, name, [])',
+        "for name in vars(self): self.__dict__[name] = []",
+        "for name in self.__dict__: setattr(self, name, [])",
+        "for name, old in vars(self).items(): setattr(self, name, [])",
+        "for one in fields(self): setattr(self, one.name, [])",
+    ],
+    "TLK101": ['self.__dict__["total"] = 0.0', 'for name in ("rows", "total"): setattr(self, name, 0.0)'],
+}
+
+
+@pytest.mark.parametrize(("kept", "code"), GROWING)
+def test_an_attribute_that_a_text_names_is_that_attribute(kept: str, code: str) -> None:
+    assert code in told(kept)
+    assert not told(kept.replace("value", "value.item()").replace("(one)", "(one.item())"))
+
+
+@pytest.mark.parametrize("end", ENDS["TLK102"])
+def test_what_sets_it_anew_by_its_name_ends_it(end: str) -> None:
+    assert "TLK102" not in told("self.rows.append(value)", end)
+
+
+@pytest.mark.parametrize("end", ENDS["TLK101"])
+def test_so_it_is_with_a_sum(end: str) -> None:
+    assert "TLK101" not in told("self.total += value", end)
+
+
+def test_what_ends_another_attribute_does_not() -> None:
+    assert "TLK102" in told("self.rows.append(value)", 'self.__dict__["total"] = 0.0')
+    assert "TLK102" in told("self.rows.append(value)", 'for name in ("total", "more"): setattr(self, name, 0.0)')
+
+
+@pytest.mark.parametrize(("name", "found"), [("rows", False), ("more", True)])
+def test_a_name_that_the_callers_pass_is_what_they_write(name: str, found: bool) -> None:
+    text = PROGRAM.replace('"rows", loss.item()', f'"{name}", loss').replace("{kept}", "pass")
+    text = text.replace("{put}", "self.__dict__[name].append(value)").replace("{end}", "self.rows.clear()")
+    assert ("TLK102" in {one.code for one in diagnose(Source("train.py", text))}) is found
+
+
+def test_a_function_of_its_own_that_is_named_vars_says_nothing() -> None:
+    shadowed = PROGRAM.replace("class Log", "def vars(one):\n    return {}\n\nclass Log")
+    text = shadowed.replace("{kept}", "self.rows.append(value)").replace("{end}", 'vars(self)["rows"] = []')
+    assert "TLK102" in {found.code for found in diagnose(Source("train.py", text.replace("{put}", "pass")))}

@@ -1,0 +1,257 @@
+"""Attributes that are named by a text: ``getattr``, ``setattr``, ``vars`` and the ``__dict__`` of an object.
+
+``o.__dict__["rows"]`` is ``o.rows``. A name that is computed stands for the attributes that it may be, where the file
+says which: a loop over texts, over the object's own attributes, or over the keywords that the callers write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.facts.building.data_classes import DataField
+from torchlint.facts.building.iteration import IterationBuilder
+from torchlint.facts.building.named_by_callers import NamedByCallers
+from torchlint.facts.building.names import OWN, attribute_set_by, bound_targets, constant_of, path_of
+from torchlint.facts.values.graph import Class, Kind, Op, Reset, Value
+from torchlint.facts.values.parameters import star_of
+from torchlint.syntax.tree import dotted, walk
+
+FIELDS = "dataclasses.fields"
+"""Gives what is said of each field of a data class: https://docs.python.org/3/library/dataclasses.html."""
+
+
+class AttributeBuilder(IterationBuilder):
+    """Reads and sets attributes by their names; ``fields`` has those of each data class."""
+
+    fields: dict[Class, tuple[DataField, ...]]
+
+    # -- functions that take a name -----------------------------------------------------------------------------------
+
+    def set_attribute(self, node: cst.Call, given: Sequence[Value]) -> bool:
+        """``setattr(o, "name", x)``; False where nobody can say what it sets."""
+        target, value = attribute_set_by(node), node.args[2].value
+        if target is not None:
+            self.assign(target, given[2], value)
+            return True
+        names = self._names(given[0], given[1], node.args[1].value, of_value=False)
+        for attribute in names:
+            self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
+        return bool(names)
+
+    def get_attribute(self, node: cst.Call, base: Value, name: Value) -> Value | None:
+        """``getattr(o, "name")``; None where nobody can say what it gives."""
+        target = attribute_set_by(node)
+        if target is not None:
+            return self.visit(target)
+        names = self._names(base, name, node.args[1].value, of_value=True)
+        return self._one_of(base, names, node) if names else None
+
+    def _names(self, base: Value, name: Value, written: cst.CSTNode, *, of_value: bool) -> list[str]:
+        """What a computed name may be, with the text of it as it is written; none where the object is another one.
+
+        Under that text ``getattr`` finds what ``setattr`` puts there.
+        """
+        return [self._text(written), *self._names_of(name, of_value=of_value)] if self._is_itself(base) else []
+
+    def _one_of(self, base: Value, names: Sequence[str], node: cst.CSTNode | None) -> Value:
+        found = [self.make(Op.ATTRIBUTE, (base,), node, name=one) for one in dict.fromkeys(names)]
+        return found[0] if len(found) == 1 else self.make(Op.PHI, tuple(found), node)
+
+    # -- the dictionary of an object ----------------------------------------------------------------------------------
+
+    def own_attribute(self, node: cst.CSTNode) -> cst.Attribute | None:
+        """``o.name`` of ``o.__dict__["name"]`` and ``vars(o)["name"]``; None for other items."""
+        owner = self._whose_dictionary(node.value) if type(node) is cst.Subscript else None
+        key = _key_of(node) if owner is not None else None
+        name = constant_of(key) if key is not None else None
+        return cst.Attribute(owner, cst.Name(name)) if owner and isinstance(name, str) and name.isidentifier() else None
+
+    def own_item(self, node: cst.Subscript) -> Value | None:
+        """``self.__dict__[name]``, read; None for what is no item of an object's dictionary."""
+        meant = self.own_attribute(node)
+        if meant is not None:
+            return self.visit(meant)
+        owner, key = self._whose_dictionary(node.value), _key_of(node)
+        if owner is None or key is None:
+            return None
+        base = self.visit(owner)
+        names = self._names(base, self.visit(key), key, of_value=True)
+        return self._one_of(base, names, node) if names else None
+
+    def assign(self, target: cst.CSTNode, value: Value, syntax: cst.CSTNode | None) -> None:
+        """Bind ``target``, also where it is an item of an object's dictionary."""
+        owner = self._whose_dictionary(target.value) if type(target) is cst.Subscript else None
+        meant, key = self.own_attribute(target), _key_of(target)
+        if owner is not None and meant is None and key is not None:
+            base = self.visit(owner)
+            names = self._names(base, self.visit(key), key, of_value=False)
+            for attribute in names:
+                self.keep(Kind.ASSIGN, value, syntax, holder=base, attribute=attribute, target=target)
+            if names:
+                return
+        super().assign(meant or target, value, syntax)
+
+    def update(self, target: cst.CSTNode, value: Value, added: Value | None, syntax: cst.CSTNode | None) -> None:
+        """``target`` holds something new, also where it is an item of an object's dictionary."""
+        super().update(self.own_attribute(target) or target, value, added, syntax)
+
+    def of_dictionary(self, node: cst.Call) -> Value | None:
+        """What a method of an object's dictionary gives and does: ``self.__dict__.setdefault("rows", [])``.
+
+        None for other calls, and for methods that are left to the dictionary itself.
+        """
+        function = node.func
+        owner = self._whose_dictionary(function.value) if isinstance(function, cst.Attribute) else None
+        if owner is None or any(argument.star for argument in node.args):
+            return None
+        assert isinstance(function, cst.Attribute)
+        if function.attr.value == "update":
+            return self._update_dictionary(node, owner)
+        name = constant_of(node.args[0].value) if node.args else None
+        is_asked = function.attr.value in ("get", "pop", "setdefault", "__getitem__")
+        if not is_asked or not isinstance(name, str) or not name.isidentifier():
+            return None
+        meant = cst.Attribute(owner, cst.Name(name))
+        if len(node.args) < 2:
+            found = self.visit(meant)
+        else:
+            default = self.visit(node.args[1].value)
+            if function.attr.value == "setdefault":
+                self.graph.beginnings.add(default)  # it is kept where nothing was before
+                self.assign(meant, default, node.args[1].value)
+                self.state.forget(path_of(meant) or "")
+                return self.visit(meant)
+            found = self.make(Op.PHI, (self.visit(meant), default), node)
+        if function.attr.value == "pop":
+            self.graph.resets.append(Reset(self.visit(meant), self.function, self.loop))
+            self.state.forget(path_of(meant) or "")
+        return found
+
+    def _update_dictionary(self, node: cst.Call, owner: cst.BaseExpression) -> Value | None:
+        """``vars(o).update(loss=x)``, ``o.__dict__.update({"loss": x})``."""
+        pairs: list[tuple[str, cst.BaseExpression]] = []
+        for argument in node.args:
+            written = argument.value
+            if argument.keyword is not None:
+                pairs.append((argument.keyword.value, written))
+                continue
+            items = written.elements if isinstance(written, cst.Dict) else (None,)
+            for item in items:
+                name = constant_of(item.key) if isinstance(item, cst.DictElement) else None
+                if not isinstance(item, cst.DictElement) or not isinstance(name, str):
+                    return None
+                pairs.append((name, item.value))
+        for name, value in pairs:
+            self.assign(cst.Attribute(owner, cst.Name(name)), self.visit(value), value)
+        return self.make(Op.CONSTANT, (), node, name="None")
+
+    def element(self, iterable: Value, key: int | None) -> Value:
+        """An item of ``iterable``; of ``vars(self).values()`` any attribute of the object."""
+        callee = iterable.callee if iterable.op is Op.CALL and len(iterable.inputs) == 1 else None
+        is_read = callee is not None and callee.op is Op.ATTRIBUTE and callee.name in ("values", "items")
+        if callee is None or not is_read or not self._is_own_dictionary(callee.inputs[0]):
+            return super().element(iterable, key)
+        base = callee.inputs[0].inputs[0]
+        names = self._attributes_of(base)
+        if not names:
+            return super().element(iterable, key)
+        held = self._one_of(base, names, iterable.syntax)
+        if callee.name == "values":
+            return held
+        return self.make(Op.CONTAINER, (self.make(Op.CONSTANT, (), None), held), None, keys=(0, 1))
+
+    def _whose_dictionary(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """``o`` of ``o.__dict__`` and of ``vars(o)``."""
+        if type(node) is cst.Attribute and node.attr.value == OWN:
+            return node.value
+        is_call = type(node) is cst.Call and type(node.func) is cst.Name and node.func.value == "vars"
+        if not is_call or len(node.args) != 1 or node.args[0].star or not self._is_built_in("vars"):  # type: ignore[attr-defined]
+            return None
+        owner: cst.BaseExpression = node.args[0].value  # type: ignore[attr-defined]
+        return owner
+
+    def _is_built_in(self, name: str) -> bool:
+        return name not in self.imports and name not in self.names.assigned and self.resolve(name) is None
+
+    # -- which names a computed one may be ----------------------------------------------------------------------------
+
+    def _names_of(self, name: Value, *, of_value: bool) -> list[str]:
+        """The attributes of this object that a computed name may be; none where nobody can say.
+
+        Args:
+            name: what computes it.
+            of_value: False to leave out what the callers name: each of these names has a value of its own.
+        """
+        source = name.inputs[0] if name.op is Op.ELEMENT else None
+        if name.op is Op.ATTRIBUTE and name.name == "name" and name.inputs[0].op is Op.ELEMENT:
+            told = name.inputs[0].inputs[0]
+            if told.op is Op.CALL and told.callee.name == FIELDS and self._is_itself(told.arguments[0]):
+                return self._attributes_of(told.arguments[0])
+        if source is not None and self._is_own_dictionary(source):
+            return self._attributes_of(source.inputs[0])
+        pair = source if source is not None and name.keys == (0,) and source.op is Op.CONTAINER else None
+        if pair is not None and pair.syntax is None and len(pair.inputs) == 2:
+            held = pair.inputs[1]
+            if held.op is Op.PHI or held.op is Op.ATTRIBUTE:  # `for name, value in vars(self).items()`
+                own = [one for one in (held.inputs if held.op is Op.PHI else (held,)) if one.op is Op.ATTRIBUTE]
+                return [one.name for one in own] if own and self._is_itself(own[0].inputs[0]) else []
+            source = held.inputs[0] if held.op is Op.ELEMENT and held.name == "values" else None
+        if source is None:
+            return self._callers.texts_for(name) if name.op is Op.PARAMETER else []
+        if source.op is Op.PARAMETER and star_of(source) == "**":
+            return self._callers.keywords_of(source.function) if of_value else []
+        return _listed(source) if pair is None else []
+
+    @cached_property
+    def _callers(self) -> NamedByCallers:
+        return NamedByCallers(self._module)
+
+    def _attributes_of(self, itself: Value) -> list[str]:
+        """The attributes that the class of this object gives it, as its text and those of its bases say."""
+        owner = self.function.owner
+        return list(dict.fromkeys(name for cls in owner.lineage() for name in self._given_by(cls))) if owner else []
+
+    def _given_by(self, cls: Class) -> list[str]:
+        if cls.is_foreign:
+            return []
+        fields = [field.name for field in self.fields.get(cls, ())]
+        return [*fields, *(name for node in cls.syntax.body.body for name in _set_on_itself(node))]
+
+    def _is_own_dictionary(self, value: Value) -> bool:
+        return value.op is Op.ATTRIBUTE and value.name == OWN and self._is_itself(value.inputs[0])
+
+    def _is_itself(self, base: Value) -> bool:
+        """Whether an object is the one whose method this is: a name that it computes is one of its own, as written."""
+        return self.function.owner is not None and base in self.function.parameters[:1]
+
+    def _text(self, node: cst.CSTNode) -> str:
+        module = self.graph.module.syntax
+        assert isinstance(module, cst.Module)
+        return module.code_for_node(node)
+
+
+def _set_on_itself(method: cst.CSTNode) -> Iterator[str]:
+    """The attributes that a method sets on its own object."""
+    if isinstance(method, cst.FunctionDef) and method.params.params:
+        itself = method.params.params[0].name.value
+        for target in (target for node in walk(method.body) for target in bound_targets(node)):
+            if type(target) is cst.Attribute and dotted(target.value) == itself:
+                yield target.attr.value
+
+
+def _key_of(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The key of an item that has one."""
+    slices = node.slice if isinstance(node, cst.Subscript) else ()
+    return slices[0].slice.value if len(slices) == 1 and isinstance(slices[0].slice, cst.Index) else None
+
+
+def _listed(source: Value) -> list[str]:
+    """The names that a loop goes through, where they are written out: ``for name in ("low", "high")``."""
+    if not isinstance(source.syntax, cst.Tuple | cst.List):
+        return []
+    constants = [constant_of(item.syntax) if item.syntax is not None else None for item in source.inputs]
+    names = [one for one in constants if isinstance(one, str) and one.isidentifier()]
+    return names if len(names) == len(constants) else []
