@@ -109,3 +109,108 @@ def test_what_is_assigned_the_first_time_resets_nothing(before: str, kept: str) 
 )
 def test_numbers_that_begin_anew_are_not_told(before: str, kept: str) -> None:
     assert not told(before, kept)
+
+
+BEGUN = """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+
+
+class Log:
+    def add(self, value):
+        {begin}
+        self.rows.append(value)
+
+    def end(self):
+        self.rows = None
+
+
+def collected(value, rows=None):
+    if rows is None:
+        rows = []
+    rows.append(value)
+    return len(rows)
+
+
+def main(loader):
+    log = Log()
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        {step}
+"""
+
+BEGINNINGS = [
+    'if not hasattr(self, "rows"): self.rows = []',
+    'if "rows" not in self.__dict__: self.rows = []',
+    'if getattr(self, "rows", None) is None: self.rows = []',
+    "if self.rows is None: self.rows = []",
+    'self.__dict__.setdefault("rows", [])',
+]
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS)
+def test_a_list_that_is_begun_once_stays_as_long_as_its_object(begin: str) -> None:
+    def found(step: str) -> list[str]:
+        text = BEGUN.replace("{begin}", begin).replace("{step}", step)
+        return [one.code for one in diagnose(Source("train.py", text))]
+
+    assert found("log.add(loss)") == ["TLK102"]
+    for step in ("Log().add(loss)", "log.add(loss); log.end()", "log.add(loss.item())", "collected(loss)"):
+        assert not {"TLK101", "TLK102", "TLK105"} & set(found(step)), step
+
+
+SUMS = """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+
+
+class Sum:
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, value):
+        self.total += value
+
+
+class Board:
+    def __init__(self):
+        self.sums, self.whole = {}, None
+
+    def note(self, name, value):
+        {note}
+
+    def empty(self):
+        self.sums.clear()
+        self.whole = None
+
+
+def main(loader):
+    board = Board()
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        {step}
+"""
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "self.sums.setdefault(name, Sum()).add(value)",
+        "if name not in self.sums: self.sums[name] = Sum()\n        self.sums[name].add(value)",
+        "if self.whole is None: self.whole = Sum()\n        self.whole.add(value)",
+    ],
+)
+def test_an_object_that_is_made_for_what_has_none_is_no_new_one_each_time(note: str) -> None:
+    def found(step: str) -> list[str]:
+        text = SUMS.replace("{note}", note).replace("{step}", step)
+        return [one.code for one in diagnose(Source("train.py", text))]
+
+    assert found("board.note('loss', loss)") == ["TLK101"]
+    for step in ("Board().note('loss', loss)", "board.note('loss', loss); board.empty()", "Sum().add(loss)"):
+        assert not found(step), step

@@ -190,9 +190,12 @@ class Leftovers:
     def _filled(self, store: Store) -> list[Store]:
         """What the function puts into a container that it has just begun: ``self.maps = []``, ``self.maps.append(w)``.
 
-        None where another function puts something there as well, or this one empties it in the end.
+        None where another function puts something there as well, this one empties it in the end, or it is begun only
+        where nothing was before.
         """
         filling, graph = self._insertions.get(store.value, []), self.solution.graph
+        if store.value in graph.beginnings:
+            return []
         live = [one for one in filling if self.flows.live_parts(one.value)]
         if not live or any(one.function is not store.function for one in filling):
             return []

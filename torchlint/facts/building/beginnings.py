@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.building.names import constant_of, item_of, path_of
+from torchlint.facts.building.names import attribute_set_by, constant_of, item_of, path_of
 from torchlint.syntax.tree import dotted
 
 NOTHING: frozenset[str] = frozenset()
@@ -40,13 +40,20 @@ def _compared(test: cst.Comparison, target: cst.ComparisonTarget, *, holds: bool
     operator = target.operator
     if isinstance(operator, cst.Is | cst.Equal if holds else cst.IsNot | cst.NotEqual):
         is_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
-        return _just(path_of(test.left)) if is_none else NOTHING
+        return _just(_asked(test.left)) if is_none else NOTHING
     if isinstance(operator, cst.NotIn if holds else cst.In):
         container = path_of(target.comparator)
         key = constant_of(test.left)
         written = dotted(test.left) if key is None else repr(key)
         return frozenset([item_of(container, written)]) if container is not None and written is not None else NOTHING
     return NOTHING
+
+
+def _asked(node: cst.BaseExpression) -> str | None:
+    """The path that an expression reads; ``self.rows`` of ``getattr(self, "rows", None)`` too."""
+    is_read = isinstance(node, cst.Call) and dotted(node.func) == "getattr" and len(node.args) == 3
+    meant = attribute_set_by(node) if isinstance(node, cst.Call) and is_read else None
+    return path_of(node if meant is None else meant)
 
 
 def _just(path: str | None) -> frozenset[str]:

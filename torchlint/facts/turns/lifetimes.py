@@ -12,7 +12,7 @@ from torchlint.facts.turns.forwards import given_object, is_given_anew, is_withi
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import ClassReference, Container, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Reset, Store, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Reset, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
@@ -121,6 +121,11 @@ class Lifetimes:
             return False
         if any(map(self._is_emptied_unseen, homes)):
             return False
+        # One that is begun where an attribute has nothing is that attribute, be it read before a condition on it.
+        homes = [
+            *homes,
+            *(place for home in homes if isinstance(home, Value) for place in self._begun_at.get(home, ())),
+        ]
         ends = self._cuts if chained else partial(self._resets, wholly=wholly)
         resets = [end for home in homes for end in ends(home) if begun_in is None or end.function is not begun_in]
         resets += [_Position(owner, None) for home in homes if (owner := self._owner_of_local(home)) is not None]
@@ -268,7 +273,34 @@ class Lifetimes:
         outer = [container for container in around if not _is_made_within(container, allocation.loop)]
         if outer:
             return [position for container in outer for position in self._births(container, seen)]
+        begun = [place.owner for place in self._begun_at.get(allocation, ())] if allocation.op in MADE else []
+        if begun:
+            return [_Position(made.function, made.loop) for owner in begun for made in self._objects_of.get(owner, ())]
         return [_Position(allocation.function, allocation.loop)] if allocation.op in MADE else []
+
+    @cached_property
+    def _begun_at(self) -> dict[Value, list[Place]]:
+        """What is made only where an attribute or a global has nothing yet, with these.
+
+        It lives as long as the object: ``if not hasattr(self, "rows"): self.rows = []``.
+        """
+        graph, table = self.solution.graph, defaultdict[Value, list[Place]](list)
+        for store in graph.stores:
+            if store.kind is Kind.ASSIGN and store.value in graph.beginnings:
+                places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
+                lasting = (one for one in places if isinstance(one.owner, Class) or one.owner is graph.module)
+                table[store.value] += lasting
+        return table
+
+    @cached_property
+    def _objects_of(self) -> dict[Function | Class | Value, list[Value]]:
+        """The calls that make objects, by the root of their class."""
+        table: dict[Function | Class | Value, list[Value]] = defaultdict(list)
+        for call in self.solution.graph.of(Op.CALL):
+            for atom in sorted_values(self.solution.final(call.callee)):
+                if isinstance(atom, ClassReference):
+                    table[atom.cls.root()].append(call)
+        return table
 
     def _is_object_of_live(self, value: Value) -> bool:
         """Whether a value is an object of the file that is made of a tensor with a graph."""
@@ -313,25 +345,48 @@ class Lifetimes:
 
     def _lifted(self, resets: Iterable[_Position]) -> set[_Position]:
         """The positions of resets, and of the calls that lead to them, but for those by which something begins."""
-        beginnings = self.solution.graph.beginnings
         found: set[_Position] = set()
         frontier = set(resets)
         for _ in range(HOPS):
             found |= frontier
-            calls = [call for position in frontier for call in self.solution.callers.get(position.function, {})]
-            lifted = {_Position(call.function, call.loop) for call in calls if call not in beginnings}
-            ends = {end for call in calls if call in beginnings for end in self._ends_of(call)}
-            frontier = (lifted | ends) - found
+            frontier = {
+                lifted
+                for position in frontier
+                for call in self.solution.callers.get(position.function, {})
+                for lifted in self._led_to_by(call, position.function)
+            } - found
         return found
 
-    def _ends_of(self, made: Value) -> Iterator[_Position]:
-        """Where an object is given up that a condition makes only if there is none: ``del sessions[user]``."""
-        homes: list[Place | Value] = [
-            one for one, items in self.solution.held.items() if any(made is i for _, i in items)
+    def _led_to_by(self, call: Value, function: Function) -> list[_Position]:
+        """Where a CALL of ``function`` sets things anew: an object that is made only for what has none is no new one.
+
+        ``self.sums.setdefault(name, Sum())``: its sum is set anew where the dictionary is, or is emptied.
+        """
+        stores = self._firsts.get(call, ()) if function.name == "__init__" else ()
+        if not stores:
+            return [_Position(call.function, call.loop)]
+        homes = [
+            home
+            for store in stores
+            for home in (targets_of(self.solution, store) or homes_of(self.solution, store.holder or call)[1:])
         ]
-        homes += [place for place, values in self.solution.stored.items() if made in values]
+        found = [end for home in homes for end in self._resets(home)]
         for home in homes:
-            yield from self._resets(home)
+            if isinstance(home, Value):
+                found += self._births(home, set())
+            elif isinstance(home.owner, Class):
+                found += [_Position(made.function, made.loop) for made in self._objects_of.get(home.owner, ())]
+        return found
+
+    @cached_property
+    def _firsts(self) -> dict[Value, list[Store]]:
+        """What is put or assigned somewhere only where nothing was before, with the stores that do so."""
+        table: dict[Value, list[Store]] = defaultdict(list)
+        for store in self.solution.graph.stores:
+            is_default = store.call is not None and store.call.callee.name == "setdefault"
+            if store.value.op is Op.CALL and (is_default or store.value in self.solution.graph.beginnings):
+                table[store.value].append(store)
+        return table
 
 
 def _encloses(reset: _Position, at: _Position) -> bool:
