@@ -159,6 +159,38 @@ def test_evaluation_inside_a_training_function_stands_at_the_forward() -> None:
     assert found(body) == [7]
 
 
+HANDED = """
+def vectors(model, loader):
+    for texts, pictures in loader:
+        pair = model.words(texts), model.shapes(pictures)
+        yield tuple(one.detach().cpu() for one in pair)
+
+def measure(model, loader, teacher):
+    {before}
+    {call}
+    model.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "lines"),
+    [
+        ("model.eval()", "found = list(vectors(model, loader))", [2]),
+        ("model.eval()", "first, second = map(torch.cat, zip(*vectors(model, loader)))", [2]),
+        ("model.train()", "found = list(vectors(model, loader))", []),
+        ("model.eval()", "with torch.no_grad():\n        found = list(vectors(model, loader))", []),
+        (
+            "model.eval()",
+            "found = list(vectors(model, loader)); model.train(); more = list(vectors(model, loader))",
+            [],
+        ),
+        ("teacher.eval()", "model.train(); found = list(vectors(model, loader))", []),
+    ],
+)
+def test_methods_of_a_model_that_is_handed_over_in_evaluation_mode(before: str, call: str, lines: list[int]) -> None:
+    assert found(HANDED.replace("{before}", before).replace("{call}", call)) == lines
+
+
 @pytest.mark.parametrize("guard", ["torch.no_grad()", "torch.inference_mode()", "torch.set_grad_enabled(False)"])
 def test_a_guard_in_every_caller(guard: str) -> None:
     score = "def score(model, x):\n    model.eval()\n    return model(x)\n\n"

@@ -85,7 +85,24 @@ class UnseenMethods:
         """Whether a CALL gives something to a method of a model that is in evaluation mode."""
         if not call.arguments or not self._is_of_module(call):
             return False
-        return call.evaluating or self._served.stays_in_evaluation(call.callee.inputs[0])
+        model = call.callee.inputs[0]
+        if call.evaluating or self._served.stays_in_evaluation(model):
+            return True
+        return self._is_handed_over_in_evaluation(model, HOPS)
+
+    def _is_handed_over_in_evaluation(self, model: Value, hops: int) -> bool:
+        """Whether a function is given a model, and all who are seen to call it put that into evaluation mode before."""
+        calls = self.solution.callers.get(model.function, {}) if model.op is Op.PARAMETER and hops else {}
+        return bool(calls) and all(
+            (given := binding.get(model)) is not None
+            and (self._is_all_in_evaluation(call, given) or self._is_handed_over_in_evaluation(given, hops - 1))
+            for call, binding in calls.items()
+        )
+
+    def _is_all_in_evaluation(self, call: Value, model: Value) -> bool:
+        """Whether the one model that a CALL hands over is in evaluation mode there; of two one may train."""
+        others = (one for one in call.arguments if one is not model)
+        return call.evaluating and not any(may_be_module(self.solution, one) for one in others)
 
     def _is_of_module(self, call: Value) -> bool:
         if call.callee.op is not Op.ATTRIBUTE:
