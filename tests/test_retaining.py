@@ -502,3 +502,56 @@ for x, y in loader:
     optimizer.step()
 """
     assert [found.code for found in check_source(source)] == codes
+
+
+OPTIONS = """
+from dataclasses import dataclass, field
+
+@dataclass
+class Options:
+    rate: float = 0.1
+    extra: dict = field(default_factory=lambda: {table})
+
+class Fitting:
+    def __init__(self, net, options):
+        self.net, self.options = net, options
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=options.rate)
+
+    def differentiate(self, loss):
+        {change}
+        loss.backward(**self.options.extra)
+
+    def step(self, x):
+        loss = self.net(x).sum()
+        self.optimizer.zero_grad()
+        self.differentiate(loss)
+        {second}
+        self.optimizer.step()
+
+fitting = Fitting(model, Options({given}))
+for x, y in loader:
+    fitting.step(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_vain"),
+    [
+        ({}, True),
+        ({"table": "dict(retain_graph=True)"}, True),
+        ({"given": "extra={'retain_graph': True}"}, True),
+        ({"table": "{'retain_graph': False}"}, False),
+        ({"table": "{}"}, False),
+        ({"table": "{'retain_graph': True, 'create_graph': True}"}, False),
+        ({"given": "extra={'inputs': None}"}, False),
+        ({"given": "extra=load()"}, False),
+        ({"given": "**load()"}, False),
+        ({"change": "self.options.extra[load()] = 1"}, False),
+        ({"change": "self.options.extra['retain_graph'] = load()"}, False),
+        ({"second": "loss.backward()"}, False),
+    ],
+)
+def test_a_dictionary_of_settings_that_a_backward_is_given(parts: dict[str, str], is_vain: bool) -> None:
+    usual = {"table": "{'retain_graph': True}", "given": "", "change": "pass", "second": "pass"}
+    found = in_vain(Program(TRAINING + OPTIONS.format(**{**usual, **parts})))
+    assert found == (["loss.backward(**self.options.extra)"] if is_vain else [])

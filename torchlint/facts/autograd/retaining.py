@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
 from torchlint.facts.autograd.retained_states import comes_beside
+from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Backward, Op, Value
@@ -54,7 +55,7 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
     found = []
     for backward in facts.graph.backwards:
         call = backward.call
-        if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
+        if call is None or not _is_told_to_keep(facts, call) or call.argument(-1, "create_graph") is not None:
             continue
         if facts.unit_tests.is_brief(call) or _holds_no_graph(facts, backward.root):
             continue
@@ -131,6 +132,17 @@ def _stored(facts: Facts, reach: Reach) -> str:
 def _flag(call: Value) -> Value | None:
     """The argument ``retain_graph``; None when it is not given."""
     return call.argument(POSITIONS.get(call.callee.name, 1), "retain_graph")
+
+
+def _is_told_to_keep(facts: Facts, call: Value) -> bool:
+    """Whether a CALL that runs a backward is given a flag that is True, be it by a dictionary that it spreads."""
+    flag = _flag(call)
+    if flag is not None:
+        return _is_kept(facts, flag)
+    spread = spread_flag(facts.solution, call, "retain_graph")
+    if not spread or may_spread(facts.solution, call, "create_graph"):
+        return False
+    return all(_is_kept(facts, one) for one in spread)
 
 
 def _is_kept(facts: Facts, flag: Value | None) -> bool:
