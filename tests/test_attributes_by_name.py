@@ -100,3 +100,29 @@ def test_a_function_of_its_own_that_is_named_vars_says_nothing() -> None:
     shadowed = PROGRAM.replace("class Log", "def vars(one):\n    return {}\n\nclass Log")
     text = shadowed.replace("{kept}", "self.rows.append(value)").replace("{end}", 'vars(self)["rows"] = []')
     assert "TLK102" in {found.code for found in diagnose(Source("train.py", text.replace("{put}", "pass")))}
+
+
+def test_of_methods_that_callers_name_each_runs_its_own() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Work:
+    def __init__(self):
+        self.net = nn.Linear(4, 4)
+    def tune(self, x):
+        self.net(x).sum().backward()
+    def score(self, x):
+        return self.net(x).argmax(1)
+    def run(self, name, x):
+        return getattr(self, name)(x)
+
+def main(loader):
+    work = Work()
+    for x in loader:
+        work.run("tune", x)
+        with torch.no_grad():
+            work.run("score", x)
+"""
+    assert not diagnose(Source("train.py", text))
+    assert [one.line for one in diagnose(Source("train.py", text.replace("torch.no_grad()", "open(x)")))] == [10]

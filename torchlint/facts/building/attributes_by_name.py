@@ -46,6 +46,8 @@ class AttributeBuilder(IterationBuilder):
         target = attribute_set_by(node)
         if target is not None:
             return self.visit(target)
+        if self._names_methods(base, name):
+            return None  # each caller runs the one that it names, in a grad mode of its own
         names = self._names(base, name, node.args[1].value, of_value=True)
         return self._one_of(base, names, node) if names else None
 
@@ -200,10 +202,21 @@ class AttributeBuilder(IterationBuilder):
                 return [one.name for one in own] if own and self._is_itself(own[0].inputs[0]) else []
             source = held.inputs[0] if held.op is Op.ELEMENT and held.name == "values" else None
         if source is None:
-            return self._callers.texts_for(name) if name.op is Op.PARAMETER else []
+            return self._data_among(self._callers.texts_for(name)) if name.op is Op.PARAMETER else []
         if source.op is Op.PARAMETER and star_of(source) == "**":
-            return self._callers.keywords_of(source.function) if of_value else []
+            return self._data_among(self._callers.keywords_of(source.function)) if of_value else []
         return _listed(source) if pair is None else []
+
+    def _names_methods(self, base: Value, name: Value) -> bool:
+        """Whether callers name a method of this object: ``self.run("score", x)``."""
+        if name.op is not Op.PARAMETER or not self._is_itself(base):
+            return False
+        return len(self._data_among(texts := self._callers.texts_for(name))) < len(texts)
+
+    def _data_among(self, names: Sequence[str]) -> list[str]:
+        """The names without those of methods."""
+        owner = self.function.owner
+        return [name for name in names if owner is None or owner.method(name) is None]
 
     @cached_property
     def _callers(self) -> NamedByCallers:
