@@ -86,3 +86,10 @@ def test_what_is_imported() -> None:
 
 def test_a_partial_of_itself_ends() -> None:
     Program(f"{SCORE}\nf = score\nfor y in load():\n    f = partial(f, y)\nf()\n", head=HEAD)
+
+
+def test_an_object_that_is_called_is_itself_the_receiver() -> None:
+    mean = "class Mean:\n    def __call__(self, value, weight=1.0):\n        self.value = value * weight\n"
+    program = Program(f"{mean}\nmean = Mean()\nnote = partial(mean, weight=0.5)\nnote(x)\n", head=HEAD)
+    (given,) = bindings(program, "__call__")
+    assert given == {"self": "Mean()", "value": "torch.rand(3)", "weight": "0.5"}

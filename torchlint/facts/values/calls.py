@@ -129,12 +129,15 @@ class Calls:
 
     def _called_with(self, value: Value, bound: Bound, *, by_items: bool = False) -> Abstract:
         """The result of calling what has arguments bound to it; ``by_items`` when ``map`` calls it."""
-        atom = bound.atom
+        atom, receiver = bound.atom, bound.receiver
+        called = atom.cls.method("__call__") if isinstance(atom, Instance) else None
+        if called is not None:
+            atom, receiver = FunctionReference(called, bound=True), bound.makers[0].arguments[0]
         if isinstance(atom, FunctionReference):
             atom.function.open()
             binding = bind(None if by_items else value, atom.function, bound=atom.bound, makers=bound.makers)
-            if atom.bound and bound.receiver is not None:
-                binding[atom.function.parameters[0]] = bound.receiver
+            if atom.bound and receiver is not None:
+                binding[atom.function.parameters[0]] = receiver
             known = self.solution.callers[atom.function].get(value)
             if known is not None:  # by another partial of the same function, maybe with other arguments
                 known.update({p: None for p, given in binding.items() if known.get(p) is not given})
