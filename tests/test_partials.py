@@ -93,3 +93,27 @@ def test_an_object_that_is_called_is_itself_the_receiver() -> None:
     program = Program(f"{mean}\nmean = Mean()\nnote = partial(mean, weight=0.5)\nnote(x)\n", head=HEAD)
     (given,) = bindings(program, "__call__")
     assert given == {"self": "Mean()", "value": "torch.rand(3)", "weight": "0.5"}
+
+
+EVENTS = """
+class Events:
+    def __init__(self):
+        self.handlers = {}
+    def on(self, event, handler):
+        self.handlers.setdefault(event, []).append(handler)
+    def emit(self, event, **values):
+        for handler in self.handlers.get(event, ()):
+            handler(**values)
+def keep(history, loss):
+    history.append(loss)
+events, first, second = Events(), [], []
+events.on("step", partial(keep, first))
+"""
+
+
+def test_what_a_function_hands_on_by_name_reaches_a_partial() -> None:
+    emitted = 'events.emit("step", loss=x)\n'
+    assert {"history": "[]", "loss": "torch.rand(3)"} in bindings(Program(f"{EVENTS}{emitted}", head=HEAD), "keep")
+    other = 'events.on("step", partial(keep, second))\n'
+    found = bindings(Program(f"{EVENTS}{other}{emitted}", head=HEAD), "keep")
+    assert {"history": "", "loss": "torch.rand(3)"} in found

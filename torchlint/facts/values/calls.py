@@ -58,7 +58,7 @@ from torchlint.facts.values.named_methods import (
 from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
@@ -138,10 +138,10 @@ class Calls:
             binding = bind(None if by_items else value, atom.function, bound=atom.bound, makers=bound.makers)
             if atom.bound and receiver is not None:
                 binding[atom.function.parameters[0]] = receiver
-            known = self.solution.callers[atom.function].get(value)
-            if known is not None:  # by another partial of the same function, maybe with other arguments
-                known.update({p: None for p, given in binding.items() if known.get(p) is not given})
-            return self._run(value, atom.function, binding)
+            result = self._run_bound(value, atom.function, binding)
+            for caller in () if by_items else callers_through(self.solution, value):
+                self._run_bound(caller, atom.function, self._bound_through(value, caller, binding))
+            return result
         if isinstance(atom, ClassReference):
             initializer = atom.cls.method("__init__")
             if initializer is not None and not by_items:
@@ -151,6 +151,21 @@ class Calls:
             result = self._external(value, atom.name)
             return result if bound.by_name_only or all(map(is_told, result)) else UNKNOWN
         return UNKNOWN
+
+    def _run_bound(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
+        known = self.solution.callers[function].get(value)
+        if known is not None:  # by another partial of the same function, maybe with other arguments
+            known.update({p: None for p, given in binding.items() if known.get(p) is not given})
+        return self._run(value, function, binding)
+
+    def _bound_through(
+        self, call: Value, caller: Value, binding: dict[Value, Value | None]
+    ) -> dict[Value, Value | None]:
+        """What a partial has not been given, where a CALL of it hands on what ``caller`` gives: ``f(**values)``."""
+        handed = handed_through(self.solution, caller, call)
+        return {
+            to: handed.get(to.name) if given is None and not star_of(to) else given for to, given in binding.items()
+        }
 
     def _called_by_name(self, named: Named, call: Value) -> Abstract:
         """The result of what a CALL runs by a name, of which somebody else may be the caller."""
