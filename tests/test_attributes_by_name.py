@@ -96,6 +96,13 @@ def test_a_name_that_the_callers_pass_is_what_they_write(name: str, found: bool)
     assert ("TLK102" in {one.code for one in diagnose(Source("train.py", text))}) is found
 
 
+def test_what_is_read_by_the_name_that_a_caller_passes_is_not_what_another_one_reads() -> None:
+    text = PROGRAM.replace("{kept}", "self.last, self.seen = value, 3").replace("{end}", "pass")
+    text = text.replace('log.put("rows", loss.item())', 'total += log.put("seen", 0); print(log.put("last", 0))')
+    text = text.replace("    for x in", "    total = 0\n    for x in").replace("{put}", "return getattr(self, name)")
+    assert "TLK101" not in {found.code for found in diagnose(Source("train.py", text))}
+
+
 def test_a_function_of_its_own_that_is_named_vars_says_nothing() -> None:
     shadowed = PROGRAM.replace("class Log", "def vars(one):\n    return {}\n\nclass Log")
     text = shadowed.replace("{kept}", "self.rows.append(value)").replace("{end}", 'vars(self)["rows"] = []')

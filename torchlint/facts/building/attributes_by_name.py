@@ -24,9 +24,19 @@ FIELDS = "dataclasses.fields"
 
 
 class AttributeBuilder(IterationBuilder):
-    """Reads and sets attributes by their names; ``fields`` has those of each data class."""
+    """Reads and sets attributes by their names.
+
+    Attributes:
+        fields: those of each data class.
+        named_by_callers: the reads whose name the callers write, each with the names.
+    """
 
     fields: dict[Class, tuple[DataField, ...]]
+
+    @cached_property
+    def named_by_callers(self) -> dict[Value, list[str]]:
+        """Filled while the graph is built."""
+        return {}
 
     # -- functions that take a name -----------------------------------------------------------------------------------
 
@@ -36,7 +46,7 @@ class AttributeBuilder(IterationBuilder):
         if target is not None:
             self.assign(target, given[2], value)
             return True
-        names = self._names(given[0], given[1], node.args[1].value, of_value=False)
+        names = self._names(given[0], given[1], node.args[1].value)
         for attribute in names:
             self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
         return bool(names)
@@ -48,15 +58,30 @@ class AttributeBuilder(IterationBuilder):
             return self.visit(target)
         if self._names_methods(base, name):
             return None  # each caller runs the one that it names, in a grad mode of its own
-        names = self._names(base, name, node.args[1].value, of_value=True)
-        return self._one_of(base, names, node) if names else None
+        return self._read_computed(base, name, node.args[1].value, node)
 
-    def _names(self, base: Value, name: Value, written: cst.CSTNode, *, of_value: bool) -> list[str]:
+    def _names(self, base: Value, name: Value, written: cst.CSTNode) -> list[str]:
         """What a computed name may be, with the text of it as it is written; none where the object is another one.
 
         Under that text ``getattr`` finds what ``setattr`` puts there.
         """
-        return [self._text(written), *self._names_of(name, of_value=of_value)] if self._is_itself(base) else []
+        return [self._text(written), *self._names_of(name)] if self._is_itself(base) else []
+
+    def _read_computed(self, base: Value, name: Value, written: cst.CSTNode, node: cst.CSTNode) -> Value | None:
+        names = self._names(base, name, written)
+        found = self._one_of(base, names, node) if names else None
+        if found is not None and (named := self._data_among(self._named_by_callers(name))):
+            self.named_by_callers[found] = named
+        return found
+
+    def as_holder(self, receiver: Value) -> Value:
+        """What something is put into: ``getattr(self, name).append(x)`` is any of the lists that the callers name.
+
+        What is read by such a name is another thing for each caller, and stays unknown.
+        """
+        names = self.named_by_callers.get(receiver, ()) if receiver.op is Op.ATTRIBUTE else ()
+        found = [self.make(Op.ATTRIBUTE, receiver.inputs, receiver.syntax, name=one) for one in names]
+        return self.make(Op.PHI, (receiver, *found), receiver.syntax) if found else receiver
 
     def _one_of(self, base: Value, names: Sequence[str], node: cst.CSTNode | None) -> Value:
         found = [self.make(Op.ATTRIBUTE, (base,), node, name=one) for one in dict.fromkeys(names)]
@@ -79,9 +104,7 @@ class AttributeBuilder(IterationBuilder):
         owner, key = self._whose_dictionary(node.value), _key_of(node)
         if owner is None or key is None:
             return None
-        base = self.visit(owner)
-        names = self._names(base, self.visit(key), key, of_value=True)
-        return self._one_of(base, names, node) if names else None
+        return self._read_computed(self.visit(owner), self.visit(key), key, node)
 
     def assign(self, target: cst.CSTNode, value: Value, syntax: cst.CSTNode | None) -> None:
         """Bind ``target``, also where it is an item of an object's dictionary."""
@@ -89,7 +112,7 @@ class AttributeBuilder(IterationBuilder):
         meant, key = self.own_attribute(target), _key_of(target)
         if owner is not None and meant is None and key is not None:
             base = self.visit(owner)
-            names = self._names(base, self.visit(key), key, of_value=False)
+            names = self._names(base, self.visit(key), key)
             for attribute in names:
                 self.keep(Kind.ASSIGN, value, syntax, holder=base, attribute=attribute, target=target)
             if names:
@@ -180,38 +203,38 @@ class AttributeBuilder(IterationBuilder):
 
     # -- which names a computed one may be ----------------------------------------------------------------------------
 
-    def _names_of(self, name: Value, *, of_value: bool) -> list[str]:
-        """The attributes of this object that a computed name may be; none where nobody can say.
-
-        Args:
-            name: what computes it.
-            of_value: False to leave out what the callers name: each of these names has a value of its own.
-        """
+    def _names_of(self, name: Value) -> list[str]:
+        """The attributes of this object that a computed name goes through; none where nobody can say."""
         source = name.inputs[0] if name.op is Op.ELEMENT else None
         if name.op is Op.ATTRIBUTE and name.name == "name" and name.inputs[0].op is Op.ELEMENT:
             told = name.inputs[0].inputs[0]
             if told.op is Op.CALL and told.callee.name == FIELDS and self._is_itself(told.arguments[0]):
                 return self._attributes_of(told.arguments[0])
-        if source is not None and self._is_own_dictionary(source):
-            return self._attributes_of(source.inputs[0])
-        pair = source if source is not None and name.keys == (0,) and source.op is Op.CONTAINER else None
-        if pair is not None and pair.syntax is None and len(pair.inputs) == 2:
-            held = pair.inputs[1]
-            if held.op is Op.PHI or held.op is Op.ATTRIBUTE:  # `for name, value in vars(self).items()`
-                own = [one for one in (held.inputs if held.op is Op.PHI else (held,)) if one.op is Op.ATTRIBUTE]
-                return [one.name for one in own] if own and self._is_itself(own[0].inputs[0]) else []
-            source = held.inputs[0] if held.op is Op.ELEMENT and held.name == "values" else None
         if source is None:
-            return self._data_among(self._callers.texts_for(name)) if name.op is Op.PARAMETER else []
-        if source.op is Op.PARAMETER and star_of(source) == "**":
-            return self._data_among(self._callers.keywords_of(source.function)) if of_value else []
-        return _listed(source) if pair is None else []
+            return []
+        if self._is_own_dictionary(source):
+            return self._attributes_of(source.inputs[0])
+        held = _half_of_pair(name)
+        if held is None:
+            return _listed(source)
+        own = [one for one in (held.inputs if held.op is Op.PHI else (held,)) if one.op is Op.ATTRIBUTE]
+        return [one.name for one in own] if own and self._is_itself(own[0].inputs[0]) else []
+
+    def _named_by_callers(self, name: Value) -> list[str]:
+        """The texts that callers pass for a name, or the keywords that a loop over ``**named`` goes through."""
+        if name.op is Op.PARAMETER:
+            return self._callers.texts_for(name)
+        held = _half_of_pair(name)
+        is_item = held is not None and held.op is Op.ELEMENT and held.name == "values"
+        source = held.inputs[0] if held is not None and is_item else name.inputs[0] if name.op is Op.ELEMENT else None
+        is_gathered = source is not None and source.op is Op.PARAMETER and star_of(source) == "**"
+        return self._callers.keywords_of(source.function) if source is not None and is_gathered else []
 
     def _names_methods(self, base: Value, name: Value) -> bool:
         """Whether callers name a method of this object: ``self.run("score", x)``."""
         if name.op is not Op.PARAMETER or not self._is_itself(base):
             return False
-        return len(self._data_among(texts := self._callers.texts_for(name))) < len(texts)
+        return len(self._data_among(texts := self._named_by_callers(name))) < len(texts)
 
     def _data_among(self, names: Sequence[str]) -> list[str]:
         """The names without those of methods."""
@@ -253,6 +276,13 @@ def _set_on_itself(method: cst.CSTNode) -> Iterator[str]:
         for target in (target for node in walk(method.body) for target in bound_targets(node)):
             if type(target) is cst.Attribute and dotted(target.value) == itself:
                 yield target.attr.value
+
+
+def _half_of_pair(name: Value) -> Value | None:
+    """What lies under a name in ``for name, value in values.items()``: the other half of the pair."""
+    pair = name.inputs[0] if name.op is Op.ELEMENT and name.keys == (0,) else None
+    is_pair = pair is not None and pair.op is Op.CONTAINER and pair.syntax is None and len(pair.inputs) == 2
+    return pair.inputs[1] if pair is not None and is_pair else None
 
 
 def _key_of(node: cst.CSTNode) -> cst.BaseExpression | None:

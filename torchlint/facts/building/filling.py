@@ -27,7 +27,7 @@ class FillingBuilder(LiteralBuilder):
 
     def insert(self, node: cst.Call, function: cst.Attribute, call: Value) -> None:
         """``receiver.append(x)`` and its like, as ``node``; ``function`` is what stands for the method."""
-        receiver, name, target = call.callee.inputs[0], function.attr.value, function.value
+        receiver, name, target = self.as_holder(call.callee.inputs[0]), function.attr.value, function.value
         if name in ONE_BY_ONE and len(call.arguments) > 1:
             return  # a meter's `add(loss, n)`, a table's
         if name in ("extend", "extendleft", "update"):
