@@ -113,3 +113,24 @@ print({expression})
 """
     program = Program(source)
     assert program.kinds(program.shown()) == kind
+
+
+TOTALS = """
+from dataclasses import dataclass
+
+@dataclass
+class Totals:
+    loss: float = 0.0
+    count: int = 0
+
+    def __add__(self, other):
+        return Totals(self.loss + other.loss, self.count + other.count)
+
+totals = Totals()
+"""
+
+
+@pytest.mark.parametrize(("given", "found"), [("loss", ["totals"]), ("loss.item()", []), ("loss.detach()", [])])
+def test_a_sum_of_records_holds_what_each_of_them_was_made_with(given: str, found: list[str]) -> None:
+    noted = f"totals = totals + Totals({given}, 1)"
+    assert Program(TOTALS + TRAINING + STEP.format(noted=noted).replace("print(log)", "print(totals)")).leaks() == found

@@ -120,7 +120,8 @@ class Arithmetic:
             return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
         combined = self._combined_by_helpers(value)
         if combined or value.op is not Op.CALL:
-            return combined
+            records = [one for one in combined if one.op is Op.CALL and self._makes_record(one)]
+            return [*combined, *(part for record in records for part in record.arguments)]
         if not self.flows.is_arithmetic(value):
             return []
         receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
@@ -135,6 +136,8 @@ class Arithmetic:
         found: dict[Value, None] = {}
         for function in self.flows.solution.functions_of(call) if call.op in (Op.CALL, Op.OPERATION) else ():
             given = self.flows.solution.callers[function].get(call, {})
+            if call.op is Op.OPERATION:
+                given = {**given, function.parameters[0]: call.inputs[0]}  # the object that has the method
             combined = self._combination(function, taken)
             found |= {argument: None for to, argument in given.items() if argument is not None and to in combined}
         return list(found)
