@@ -693,7 +693,7 @@ def test_a_key_that_is_declared_a_number_is_found_again(kind: str, count: int) -
 class Waves(nn.Module):
     def forward(self, x, n{kind} = None):
         n = x.shape[1] if n is None else n
-        return x + table(max(n, 64))
+        return x + table(abs(n))
 @lru_cache(64)
 def table(n{kind}):
     return torch.arange(n).cos()

@@ -77,8 +77,8 @@ FIGURES = """
     [
         ("flow.train()", "pass", ["TLK503"]),
         ("flow.train()", "plt.close(fig)", []),
-        ("flow.train(False)", "pass", ["TLK201"]),
-        ("args.train()", "pass", []),
+        ("flow.train(False)", "plt.close(fig)", ["TLK201"]),
+        ("args.train()", "plt.close(fig)", []),
     ],
 )
 def test_whoever_puts_a_model_into_training_mode_in_each_turn_trains_there(
