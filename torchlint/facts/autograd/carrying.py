@@ -88,7 +88,7 @@ class CarriedStates:
             for back in phi.inputs[1:]:
                 if self.chains.reaches(back, frozenset([phi])) is None or self._is_cut(phi, loop):
                     continue
-                statement = self._made(back).statement or loop.syntax
+                statement = made_by(back).statement or loop.syntax
                 carried = self._judged(statement, phi.name, back, phi)
                 # A backward after the loop runs over its turns as over one sequence, and retains none before it.
                 if carried is None:
@@ -215,7 +215,7 @@ class CarriedStates:
 
     def _infers_by_itself(self, store: Store) -> bool:
         """Whether a function of which no caller is seen puts the module into evaluation mode and goes on with it."""
-        made = self._made(store.value)
+        made = made_by(store.value)
         is_reset = self.lifetimes.outlives([], store.function, store.loop)
         return made.evaluating and not is_reset and not self.solution.callers.get(store.function)
 
@@ -251,7 +251,7 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
-        made = self._made(new)
+        made = made_by(new)
         if made.op is Op.CALL and is_volatile(self.solution, made) and not needs_newer_torch(self.solution):
             return None  # nothing that such an input goes into has a graph
         if self._is_handed_back(made, old):
@@ -267,7 +267,7 @@ class CarriedStates:
         leaves = any(one in self.flows.escaped or one in self.flows.shown for one in (new, old))
         if not over and leaves and not self._infers(new):
             return None
-        loop = self._made(new).loop
+        loop = made_by(new).loop
         bounded = loop is not None and counts_its_turns(loop)
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         is_supposed = made.op is Op.CALL and not self.solution.functions_of(made) and not self._is_seen(new)
@@ -283,15 +283,15 @@ class CarriedStates:
 
     def _is_seen(self, new: Value) -> bool:
         """Whether all that makes a state is seen: a recurrent module of torch, or functions that run one."""
-        if self._made(new).op is not Op.CALL:
+        if made_by(new).op is not Op.CALL:
             return False
         states = self._returned_as(new, DEPTH)
-        of_modules = all(self._made(state).op is Op.CALL and self._kind_of(state) for state in states)
+        of_modules = all(made_by(state).op is Op.CALL and self._kind_of(state) for state in states)
         return of_modules or self._is_of_other_file(new)
 
     def _is_of_other_file(self, new: Value) -> bool:
         """Whether a state comes back through a network of another file, which tells so."""
-        chains, functions = self.solution.graph.foreign.chains, self.solution.functions_of(self._made(new))
+        chains, functions = self.solution.graph.foreign.chains, self.solution.functions_of(made_by(new))
         return bool(functions) and all(function in chains for function in functions)
 
     def _is_beside(self, backward: Backward, new: Value, old: Value) -> bool:
@@ -301,7 +301,7 @@ class CarriedStates:
         """
         if new in self.solution.loop_variables and new is not old:
             return all(self._is_beside(backward, back, new) for back in new.inputs[1:])  # what an inner loop carries on
-        made = self._made(new)
+        made = made_by(new)
         if made.op is not Op.CALL or not self.solution.functions_of(made):
             return False
         items = [part for part in made.users if part.op in (Op.ELEMENT, Op.SUBSCRIPT)]
@@ -333,14 +333,14 @@ class CarriedStates:
 
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: evaluated, detached at once, only read."""
-        if self._made(new).evaluating or self._is_only_read(self._made(new).function):
+        if made_by(new).evaluating or self._is_only_read(made_by(new).function):
             return True
         states = self._returned_as(new, DEPTH)
         return bool(states) and all(map(self._is_detached_beside, states))
 
     def _returned_as(self, state: Value, depth: int) -> list[Value]:
         """The states that a forward makes, behind the functions of the file that return them."""
-        functions = self.solution.functions_of(self._made(state)) if self._made(state).op is Op.CALL else []
+        functions = self.solution.functions_of(made_by(state)) if made_by(state).op is Op.CALL else []
         results = [result for f in functions if f.result is not None for result in f.result.inputs]
         items = [item for result in results for item in items_under(result, _key_of(state))]
         if not functions or depth == 0:
@@ -349,19 +349,13 @@ class CarriedStates:
 
     def _is_detached_beside(self, state: Value) -> bool:
         """``out, state = net(x, state)`` where nothing but ``out.detach()`` is used of the answer."""
-        made, key = self._made(state), _key_of(state)
+        made, key = made_by(state), _key_of(state)
         others = [part for part in made.users if part.op in (Op.ELEMENT, Op.SUBSCRIPT) and part.keys[0] != key]
         return bool(others) and all(part in self.flows.detached and part not in self.flows.leaving for part in others)
 
-    def _made(self, value: Value) -> Value:
-        """The call that makes a state, behind the item that is taken of what it returns."""
-        while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            value = value.inputs[0]
-        return value
-
     def _kind_of(self, new: Value) -> str:
         """Whether a state is one tensor or a pair of them, by the module of torch that makes it."""
-        call = self._made(new)
+        call = made_by(new)
         if call.op is Op.OPERATION:
             return "tensor"
         item = new.keys[0] if new.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
@@ -374,6 +368,13 @@ class CarriedStates:
             return "pair"
         of_pair = names and new.inputs[0].op is Op.ELEMENT and names <= PAIR_STATES.keys()
         return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
+
+
+def made_by(state: Value) -> Value:
+    """The call that makes a state, behind the item that is taken of what it returns."""
+    while state.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        state = state.inputs[0]
+    return state
 
 
 def _is_of(old: Value, given: Value) -> bool:

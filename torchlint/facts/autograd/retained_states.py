@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.autograd.carrying import Carried
+from torchlint.facts.autograd.carrying import Carried, made_by
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
@@ -39,13 +39,6 @@ def comes_beside(facts: Facts, state: Value, backward: Backward) -> bool:
     if made.op is not Op.CALL or surely_graphless(facts.solution.final(state)):
         return False
     return made in facts.flows.ancestry.of(backward.root)
-
-
-def made_by(state: Value) -> Value:
-    """The value of which a state is an item of an item, or itself."""
-    while state.op in (Op.ELEMENT, Op.SUBSCRIPT):
-        state = state.inputs[0]
-    return state
 
 
 def _only_backward(facts: Facts, loop: Loop) -> Backward | None:

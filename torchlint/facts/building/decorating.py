@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -35,14 +37,7 @@ def alters_arguments(decorator: cst.FunctionDef) -> bool:
     Args:
         decorator: a function with a function in it that calls what the outer one is given, or one that makes such.
     """
-    if not isinstance(decorator.body, cst.IndentedBlock):
-        return False
-    given = {parameter.name.value for parameter in decorator.params.params}
-    return any(
-        _alters(inner, given) or alters_arguments(inner)
-        for inner in decorator.body.body
-        if isinstance(inner, cst.FunctionDef)
-    )
+    return any(_alters(inner, given) for inner, given in _wrappers(decorator))
 
 
 def converts_result(decorator: cst.FunctionDef) -> bool:
@@ -51,14 +46,16 @@ def converts_result(decorator: cst.FunctionDef) -> bool:
     Args:
         decorator: as for :func:`alters_arguments`.
     """
-    if not isinstance(decorator.body, cst.IndentedBlock):
-        return False
+    return any(_converts(inner, given) for inner, given in _wrappers(decorator))
+
+
+def _wrappers(decorator: cst.FunctionDef) -> Iterator[tuple[cst.FunctionDef, set[str]]]:
+    """The functions in a decorator, or in what makes one, each with what the function around it is given."""
     given = {parameter.name.value for parameter in decorator.params.params}
-    return any(
-        _converts(inner, given) or converts_result(inner)
-        for inner in decorator.body.body
-        if isinstance(inner, cst.FunctionDef)
-    )
+    for inner in decorator.body.body if isinstance(decorator.body, cst.IndentedBlock) else ():
+        if isinstance(inner, cst.FunctionDef):
+            yield inner, given
+            yield from _wrappers(inner)
 
 
 def makes_cache(decorator: ScopeNames) -> bool:
@@ -97,8 +94,7 @@ def _is_named(node: cst.CSTNode | None, names: list[str]) -> bool:
 
 
 def _alters(wrapper: cst.FunctionDef, given: set[str]) -> bool:
-    calls = (node for node in walk_scope(wrapper.body) if isinstance(node, cst.Call))
-    replaced = [call for call in calls if isinstance(call.func, cst.Name) and call.func.value in given]
+    replaced = [node for node in walk_scope(wrapper.body) if _calls_one_of(node, given)]
     own = {parameter.name.value for parameter in all_parameters(wrapper.params)} - assigned_in(wrapper.body)
     return any(
         not isinstance(argument.value, cst.Name) or argument.value.value not in own
@@ -119,7 +115,7 @@ def _converts(wrapper: cst.FunctionDef, given: set[str]) -> bool:
     return not all(_calls_one_of(value, given) or _is_named(value, [*answers]) for value in results)
 
 
-def _calls_one_of(node: cst.CSTNode, names: set[str]) -> bool:
+def _calls_one_of(node: cst.CSTNode, names: set[str]) -> TypeGuard[cst.Call]:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in names
 
 

@@ -130,8 +130,9 @@ class DefinitionBuilder(ExpressionBuilder):
                 value = value.inputs[0]  # `Trainer[Batch]`: a generic base of a kind
             if value.op is Op.CLASS and isinstance(value.reference, Class):
                 parents.append(value.reference)
-                read += [value.name] if value.reference.is_foreign else []
-                bases += [value.name] if value.reference.is_foreign else []
+                named = [value.name] if value.reference.is_foreign else []
+                read += named
+                bases += named
             else:
                 bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
         decorating = self._decorators(node)
