@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import gc
-from collections.abc import Sequence, Set
+import os
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from torchlint.facts import Facts
     from torchlint.facts.summaries.imports import Imports
+    from torchlint.project.joining import Joined
     from torchlint.project.project import Project
     from torchlint.rule import Finding, Fix, LineOf, Rule
     from torchlint.syntax.positions import Located
@@ -48,6 +50,7 @@ def check(
     tree: ast.Module | None = None,
     use_screen: bool = True,
     project: Project | None = None,
+    together: bool = False,
 ) -> Outcome:
     """Check one file.
 
@@ -57,6 +60,7 @@ def check(
         tree: the file's tree by ``ast``, if the caller has it already.
         use_screen: False runs every rule on every file that uses torch.
         project: where to look for what the file imports; without one it stands alone.
+        together: whether it is read as one with the files that it imports, or that import it, as well.
 
     Returns:
         all findings, those on suppressed lines too.
@@ -67,11 +71,41 @@ def check(
     if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     with _collector_paused():
-        return _outcome(source, rules, tree, use_screen, project)
+        alone = _outcome(source, rules, tree, use_screen, project)
+        joined = project.connected.joined(source) if together and project is not None else None
+        if joined is None or project is None:
+            return alone
+        further = _found_together(source, joined, rules, use_screen, project)
+    return replace(alone, diagnostics=tuple(sorted((*alone.diagnostics, *further), key=Diagnostic.sort_key)))
+
+
+def _found_together(
+    source: Source, joined: Joined, rules: Sequence[Rule], use_screen: bool, project: Project
+) -> Iterator[Diagnostic]:
+    """What shows in a file where it is read as one with others, once for all of them."""
+    from torchlint.joint import by_file, line_seen_from, what_is_new
+
+    def find() -> Mapping[str, Sequence[Diagnostic]]:
+        whole = Source(source.path, joined.text)
+        found = _outcome(
+            whole, rules, None, use_screen, None, line_seen_from=partial(line_seen_from, joined)
+        ).diagnostics
+        each = (Source(file.path, file.text) for file in joined.files) if found else ()
+        known = [one for file in each for one in _outcome(file, rules, None, use_screen, project).diagnostics]
+        return by_file(joined, what_is_new(found, known))
+
+    found = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
+    return (replace(one, path=source.path) for one in found.get(os.path.abspath(source.path), ()))
 
 
 def _outcome(
-    source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool, project: Project | None
+    source: Source,
+    rules: Sequence[Rule],
+    tree: ast.Module | None,
+    use_screen: bool,
+    project: Project | None,
+    *,
+    line_seen_from: Callable[[int, int], str] = lambda _, line: str(line),
 ) -> Outcome:
     """What :func:`check` gives; all that it makes is gone when it returns, before the collector looks again."""
     wanted, parsed, refused = rules, None, None
@@ -93,7 +127,7 @@ def _outcome(
         if facts is None or wanted:
             facts = _whole_facts(facts, _parse(source, refused), imports)
         findings = list(_findings(facts, wanted))
-        diagnostics = _diagnostics(source, facts.module, findings) if findings else []
+        diagnostics = _diagnostics(source, facts.module, findings, line_seen_from) if findings else []
         facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
@@ -206,14 +240,26 @@ def _without_lines_of(elsewhere: Set[cst.CSTNode], message: Sequence[str | LineO
             yield piece.removesuffix("line ")
 
 
-def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> list[Diagnostic]:
+def _diagnostics(
+    source: Source,
+    module: cst.Module,
+    findings: list[tuple[Rule, Finding]],
+    line_seen_from: Callable[[int, int], str],
+) -> list[Diagnostic]:
     from torchlint.syntax.positions import locate
 
     nodes = [node for _, finding in findings for node in _mentioned(finding)]
     located = locate(module, nodes)
     repairs = _repairs(source, module, findings)
     return [
-        _diagnostic(source, rule, finding, located, None if finding.fix is None else repairs.get(finding.fix))
+        _diagnostic(
+            source,
+            rule,
+            finding,
+            located,
+            None if finding.fix is None else repairs.get(finding.fix),
+            line_seen_from=line_seen_from,
+        )
         for rule, finding in findings
     ]
 
@@ -226,9 +272,21 @@ def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
     yield from (piece.node for piece in finding.message if isinstance(piece, LineOf))
 
 
-def _diagnostic(source: Source, rule: Rule, finding: Finding, located: Located, repair: Repair | None) -> Diagnostic:
+def _diagnostic(
+    source: Source,
+    rule: Rule,
+    finding: Finding,
+    located: Located,
+    repair: Repair | None,
+    *,
+    line_seen_from: Callable[[int, int], str],
+) -> Diagnostic:
     span = located.headers[finding.node]
-    message = "".join(piece if isinstance(piece, str) else _line(piece, located) for piece in finding.message)
+    pieces = (
+        piece if isinstance(piece, str) else line_seen_from(span.line, _line(piece, located))
+        for piece in finding.message
+    )
+    message = "".join(pieces)
     evidence = tuple(
         Evidence(at.line, at.column, step.text) for step in finding.evidence for at in [located.spans[step.node]]
     )
@@ -239,9 +297,9 @@ def _diagnostic(source: Source, rule: Rule, finding: Finding, located: Located, 
     )  # fmt: skip
 
 
-def _line(of: LineOf, located: Located) -> str:
+def _line(of: LineOf, located: Located) -> int:
     span = located.spans[of.node]
-    return str(span.end_line if of.ends else span.line)
+    return span.end_line if of.ends else span.line
 
 
 def _repairs(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> dict[Fix, Repair]:

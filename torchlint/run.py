@@ -189,7 +189,9 @@ def look(
     if not concerns_torch(source, project):
         return Look(shown=(), hidden_notes=0, uses_torch=False)
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
-    outcome = check(source, selection.rules(rules()), tree=tree, use_screen=use_screen, project=project)
+    outcome = check(
+        source, selection.rules(rules()), tree=tree, use_screen=use_screen, project=project, together=selection.preview
+    )
     found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
     if heed_noqa and found:
         suppressions = Suppressions.of(source.text)

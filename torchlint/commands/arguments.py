@@ -120,7 +120,11 @@ def _add_codes(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--extend-select", action="append", metavar="CODES", help="these as well")
     group.add_argument("--ignore", action="append", metavar="CODES", help="not these")
     group.add_argument("--notes", action=argparse.BooleanOptionalAction, help="show notes too")
-    group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="run rules in preview, too")
+    group.add_argument(
+        "--preview",
+        action=argparse.BooleanOptionalAction,
+        help="rules in preview, and files that import each other read as one, too",
+    )
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:

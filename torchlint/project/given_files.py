@@ -86,7 +86,7 @@ class GivenFiles:
         if importer not in self._reached:
             found, latest = {importer}, {importer}
             for _ in range(IMPORT_STEPS):
-                latest = {path for one in latest for path in self._imported_by(one)} - found
+                latest = {path for one in latest for path in self.imported_by(one)} - found
                 found |= latest
             self._reached[importer] = frozenset(found)
         return self._reached[importer]
@@ -107,9 +107,9 @@ class GivenFiles:
 
     def imports(self, importer: str, path: str) -> bool:
         """Whether a file imports another one, or a package that does."""
-        imported = self._imported_by(importer)
+        imported = self.imported_by(importer)
         packages = (one for one in imported if os.path.basename(one) == INITIALIZER and one != importer)
-        return path in imported or any(path in self._imported_by(package) for package in packages)
+        return path in imported or any(path in self.imported_by(package) for package in packages)
 
     def importers(self, path: str) -> tuple[str, ...]:
         """The other files that import the file ``path``, or the package by which it is known, sorted."""
@@ -127,20 +127,22 @@ class GivenFiles:
         found: dict[str, list[str]] = {}
         with self.sights.unnoted():
             for importer in self.given:
-                for path in self._imported_by(importer):
+                for path in self.imported_by(importer):
                     found.setdefault(path, []).append(importer)
         return found
 
     def imports_others(self, path: str) -> bool:
         """Whether a file imports another one of the run, whose functions it may call."""
         with self.sights.unnoted():
-            return any(other in self._all_given and other != path for other in self._imported_by(path))
+            return any(other in self.all_given and other != path for other in self.imported_by(path))
 
     @cached_property
-    def _all_given(self) -> frozenset[str]:
+    def all_given(self) -> frozenset[str]:
+        """All files of the run."""
         return frozenset(self.given)
 
-    def _imported_by(self, importer: str) -> frozenset[str]:
+    def imported_by(self, importer: str) -> frozenset[str]:
+        """The files of the project that a file imports."""
         return self.sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
 
     def _imports_in(self, importer: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from torchlint.guarding import Guarding
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
+from torchlint.project.connected import Connected
 from torchlint.project.decorated import decorated_classes
 from torchlint.project.excerpt import Outline, mention, only_calls, sets_anew
 from torchlint.project.file_imports import FileImports
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import may_guard
 from torchlint.project.guardings import Guardings
+from torchlint.project.joining import Joined
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, Location, Modules
 from torchlint.project.numbers import Numbers
@@ -39,6 +41,7 @@ from torchlint.syntax.imported_names import imported_names
 
 if TYPE_CHECKING:
     # Importing these brings libcst, which a run over files without torch does not need.
+    from torchlint.diagnostic import Diagnostic
     from torchlint.facts.summaries.imports import Found, Imports, Passing
     from torchlint.facts.summaries.summary import Summary
 
@@ -71,6 +74,7 @@ class Project:
         guardings, callers, readers: what these do with each other's functions and attributes.
         numbers: what numbers they pass to each other.
         bases: what the base classes of their classes do.
+        connected: which of them are read as one.
     """
 
     def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
@@ -95,6 +99,7 @@ class Project:
         self.callers = Callers(self.files, made_anew, self.numbers)
         self.readers = Readers(self.files)
         self._passings = Passings(self)
+        self.connected = Connected(self.files, self._text, self._modules)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
@@ -136,6 +141,15 @@ class Project:
     def imports_of(self, path: str) -> Imports:
         """What the file ``path`` may import; the file itself need not exist."""
         return FileImports(self, os.path.abspath(path))
+
+    def found_together(
+        self,
+        joined: Joined,
+        asked: tuple[str | bool, ...],
+        find: Callable[[], Mapping[str, Sequence[Diagnostic]]],
+    ) -> Mapping[str, Sequence[Diagnostic]]:
+        """What ``find`` finds in files that are read as one, by file; once for each thing that is asked for."""
+        return self._sights.remembered(joined.found, asked, find)
 
     def imports_torch(self, source: Source) -> bool:
         """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""

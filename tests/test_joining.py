@@ -1,0 +1,244 @@
+"""Files that are read as one: one text in which every name still means what it meant, and its places are known."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint import check_paths
+from torchlint.config import Settings
+from torchlint.project.joining import File, Joined, join, without_numbers
+from torchlint.project.modules import Modules
+from torchlint.project.project import Project
+from torchlint.source import Source
+
+
+def joined(folder: Path, files: dict[str, str]) -> Joined:
+    """The files as one, in a project of their own."""
+    (folder / "pyproject.toml").touch()
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text).lstrip("\n"))
+    modules = Modules()
+
+    def locate(importer: str, name: str) -> tuple[str, tuple[str, ...]] | None:
+        location = modules.locate(importer, name)
+        return None if location is None else (location.path, location.rest)
+
+    texts = {str(folder / name): (folder / name).read_text() for name in files}
+    return join([File(path, text, ast.parse(text)) for path, text in texts.items()], locate)
+
+
+def ran(folder: Path, files: dict[str, str]) -> dict[str, object]:
+    """The variables that the joined text leaves when it is run."""
+    variables: dict[str, object] = {"__name__": "joined"}
+    exec(compile(joined(folder, files).text, "joined", "exec"), variables)
+    return variables
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from numbers_ import double\nfound = double(4)",
+        "from numbers_ import double as twice\nfound = twice(4)",
+        "import numbers_\nfound = numbers_.double(4)",
+        "import numbers_ as n\nfound = n.double(4)",
+        "from numbers_ import *\nfound = double(4)",
+        "from kit import double\nfound = double(4)",
+        "import kit.doubling\nfound = kit.doubling.double(4)",
+        "from kit import doubling\nfound = doubling.double(4)",
+        "def ask():\n    from numbers_ import double\n    return double(4)\nfound = ask()",
+        "from numbers_ import (\n    double,\n    FACTOR,\n)\nfound = FACTOR * 4 if double else 0",
+        "from numbers_ import Pair\nclass Other(Pair):\n    pass\nfound = Other().double(4)",
+    ],
+)
+def test_what_is_imported_is_what_the_other_file_defines(tmp_path: Path, use: str) -> None:
+    files = {
+        "numbers_.py": """
+            FACTOR = 2
+
+            def double(n):
+                return FACTOR * n
+
+            class Pair:
+                def double(self, n):
+                    return double(n)
+        """,
+        "kit/__init__.py": "from .doubling import double\n",
+        "kit/doubling.py": "def double(n):\n    return n + n\n",
+        "use.py": use,
+    }
+    assert ran(tmp_path, files)["found"] == 8
+
+
+def test_names_that_mean_two_things_stay_apart(tmp_path: Path) -> None:
+    files = {
+        "first.py": """
+            count = 1
+
+            def main():
+                global count
+                count += 1
+                return count
+
+            def input(count):
+                return count
+        """,
+        "second.py": """
+            import math as m
+            import first
+
+            count = 10
+
+            class Meter:
+                count = 5
+
+                def main(self, count=7):
+                    return count
+
+            def main():
+                return count + first.main() + first.count + first.input(100)
+
+            found = main(), Meter.count, Meter().main(), m.floor(2.5)
+        """,
+        "third.py": "import cmath as m\nfound_here = m.sqrt(-4), [count for count in range(2)]\n",
+    }
+    left = ran(tmp_path, files)
+    assert left["found"] == (114, 5, 7, 2)
+    assert left["found_here"] == (2j, [0, 1])
+
+
+def test_every_character_is_known_by_its_place(tmp_path: Path) -> None:
+    one = joined(
+        tmp_path,
+        {
+            "first.py": "def main():\n    return 'größe'\n",
+            "second.py": "from first import (\n    main,\n)\n\n\ndef run():\n    return main(), 'ß', main()\n",
+            "third.py": "def main(): return 0",
+        },
+    )
+    for number, line in enumerate(one.text.splitlines(), 1):
+        column = line.find("return ")
+        if column >= 0:
+            file, there, at = one.place(number, column + 1)
+            assert one.files[file].text.splitlines()[there - 1][at - 1 :].startswith("return ")
+
+
+def test_a_span_is_known_where_it_stands_as_in_its_file(tmp_path: Path) -> None:
+    one = joined(tmp_path, {"first.py": "def main():\n    return 1\n", "second.py": "def main():\n    return 22\n"})
+    start = one.text.index("22")
+    found = one.span(start, start + 2)
+    assert found is not None
+    file, begin, end = found
+    assert one.files[file].text[begin:end] == "22"
+    renamed = one.text.index("main·")
+    assert one.span(renamed, renamed + 6) is None
+    assert one.span(renamed - 4, renamed + 8) is None
+
+
+def test_a_message_has_the_names_of_the_files() -> None:
+    assert without_numbers("`main·3` gives `loss·12` to all 3 of `main·1`") == "`main` gives `loss` to all 3 of `main`"
+
+
+# -- which files are read as one --------------------------------------------------------------------------------------
+
+
+def group(folder: Path, files: dict[str, str], asked: str) -> set[str]:
+    """The files that are read as one with a file."""
+    (folder / "pyproject.toml").touch()
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    project = Project(str(folder / name) for name in files)
+    found = project.connected.joined(Source(str(folder / asked), files[asked]))
+    return set() if found is None else {str(Path(file.path).relative_to(folder)) for file in found.files}
+
+
+def test_files_that_import_each_other_are_read_as_one(tmp_path: Path) -> None:
+    files = {"a.py": "import b\n", "b.py": "x = 1\n", "c.py": "from b import x\n", "d.py": "x = 1\n"}
+    for asked in ("a.py", "b.py", "c.py"):
+        assert group(tmp_path, files, asked) == {"a.py", "b.py", "c.py"}
+    assert group(tmp_path, files, "d.py") == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tests/test_b.py", "import b\n"),
+        ("test_b.py", "import b\n"),
+        ("b_test.py", "import b\n"),
+    ],
+)
+def test_a_test_is_read_by_itself(tmp_path: Path, name: str, text: str) -> None:
+    files = {"a.py": "import b\n", "b.py": "x = 1\n", name: text}
+    assert group(tmp_path, files, "a.py") == {"a.py", "b.py"}
+    assert group(tmp_path, files, name) == set()
+
+
+@pytest.mark.parametrize("text", ["x = 1\r\n", "x = (\n", "x = 1\n" + "# a line of words\n" * 4000])
+def test_what_is_long_or_cannot_be_joined_is_read_by_itself(tmp_path: Path, text: str) -> None:
+    files = {"a.py": "import b\n", "b.py": "x = 1\n"}
+    assert group(tmp_path, files, "a.py") == {"a.py", "b.py"}
+    (tmp_path / "b.py").write_bytes(text.encode())
+    project = Project(str(tmp_path / name) for name in files)
+    assert project.connected.joined(Source(str(tmp_path / "a.py"), files["a.py"])) is None
+
+
+# -- what is found in them --------------------------------------------------------------------------------------------
+
+PROBE = """
+    from collections import defaultdict
+    from functools import partial
+
+
+    class Probe:
+        def __init__(self, model, kinds):
+            self.records = defaultdict(list)
+            for name, module in model.named_modules():
+                if isinstance(module, kinds):
+                    module.register_forward_hook(partial(self.record, name))
+
+        def record(self, name, module, inputs, output):
+            self.records[name].append({kept})
+"""
+
+MAIN = """
+    import torch
+    from torch import nn
+    from probe import Probe
+
+
+    def main(loader):
+        model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+        probe = Probe(model, (nn.ReLU,))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return probe.records
+"""
+
+
+def found(folder: Path, kept: str, *, preview: bool, only: str = "") -> list[str]:
+    (folder / "pyproject.toml").touch()
+    (folder / "main.py").write_text(dedent(MAIN).lstrip("\n"))
+    (folder / "probe.py").write_text(dedent(PROBE.replace("{kept}", kept)).lstrip("\n"))
+    told = check_paths([folder / only], settings=Settings(preview=preview, notes=True))
+    return [f"{Path(one.path).name}:{one.line}:{one.column}: {one.code} {one.message}" for one in told]
+
+
+def test_what_shows_where_files_are_read_as_one_is_told_in_preview(tmp_path: Path) -> None:
+    told = found(tmp_path, "output", preview=True)
+    assert [one.split(" ")[:2] for one in told] == [["probe.py:13:9:", "TLK106"]]
+    assert "that the hook of line 10 is given" in told[0]
+    assert found(tmp_path, "output.detach()", preview=True) == []
+
+
+def test_it_is_told_of_the_files_that_are_given(tmp_path: Path) -> None:
+    assert found(tmp_path, "output", preview=True, only="main.py") == []
