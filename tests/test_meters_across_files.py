@@ -204,6 +204,7 @@ BOARD = """
         def add(self, value, n=1):
             self.total += {kept} * n
             self.count += n
+            {beside}
 
     class Board:
         def __init__(self, names):
@@ -236,6 +237,8 @@ PICKED = "for name, mean in self.means.items(): mean.add(values[name], n)"
         ({"goes": "for name in self.names: self.means[name].add(values[name], n)"}, True),
         ({"goes": "for name, value in values.items(): self.means[name].add(value, n)"}, True),
         ({"goes": "for mean, value in zip(self.means.values(), values.values()): mean.add(value, n)"}, True),
+        ({"beside": "self.last, self.mean = value, self.total / self.count"}, True),
+        ({"beside": "if self.count > 99: self.reset()"}, False),
         ({"before": "board.reset()"}, False),
         ({"kept": "value.item()"}, False),
         ({"goes": PICKED.replace("[name]", "[name].detach()")}, False),
@@ -245,7 +248,7 @@ PICKED = "for name, mean in self.means.items(): mean.add(values[name], n)"
 def test_a_board_of_meters_keeps_what_lies_under_their_names(
     tmp_path: Path, changes: dict[str, str], leaks: bool
 ) -> None:
-    pieces = {"goes": PICKED, "kept": "value", "given": "terms", "before": "pass"} | changes
+    pieces = {"goes": PICKED, "kept": "value", "given": "terms", "before": "pass", "beside": "pass"} | changes
     drive = f"""
         import torch
         from board import Board

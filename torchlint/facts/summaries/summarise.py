@@ -336,10 +336,17 @@ class _Summariser:
         """The attributes whose objects a method resets: ``for meter in self.meters.values(): meter.reset()``."""
         for call in self.facts.steps.calls_in(function) if function.owner is not None else ():
             methods = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
-            if any(one.owner is not function.owner and any(True for _ in self._resets(one)) for one in methods):
+            if any(one.owner is not function.owner and self._begins_anew(one) for one in methods):
                 found = self._keeps.holder_of(call.callee.inputs[0], function)
                 if found is not None and found[0] == 0 and found[1]:
                     yield found[1], NO_LOOP
+
+    def _begins_anew(self, method: Function) -> bool:
+        """Whether a method resets its object: one with ``self.last = value; self.sum += value`` goes on with its sum."""
+        called = (one for call in self.facts.steps.calls_in(method) for one in self.solution.functions_of(call))
+        own = [method, *(one for one in called if one.owner is method.owner)]
+        anew = {name for one in own for name, _ in self._resets(one)}
+        return bool(anew) and anew.issuperset(keep.attribute for keep in self._keeps.of(method) if keep.grows)
 
 
 def _may_be_own(function: Function, base: int, path: tuple[str, ...]) -> bool:
