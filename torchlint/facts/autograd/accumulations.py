@@ -184,6 +184,8 @@ class Accumulations:
                 continue
             if value.op is Op.PHI and value.name == before.name:
                 pending.extend(value.inputs)
+            elif value.op is Op.CONTAINER and not value.inputs and not self.solution.held.get(value):
+                return True  # an empty list
             elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):
                 if before not in value.computed_from():
                     return True

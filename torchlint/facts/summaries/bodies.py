@@ -135,6 +135,8 @@ class Bodies:
             self._foreign.views[function] = summary.view
         if summary.severed is not None:
             self._foreign.severed[function] = summary.severed
+        if summary.lengthened:
+            self._foreign.lengthened[function] = summary.lengthened
         if summary.cuts:
             self._foreign.cuts[function] = summary.cuts
 

@@ -40,6 +40,7 @@ from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, Summary
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.registries import dispatchers
+from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, is_live, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class
@@ -104,6 +105,7 @@ class _Summariser:
         self._parameters, self._loops = Parameters(facts, self.shapes), Loops(facts)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
+        self._arithmetic = Arithmetic(facts.flows)
 
     def summary(self, name: str) -> Summary:
         functions = tuple(self._function(f) for f in self.functions if f.owner is None)
@@ -200,6 +202,7 @@ class _Summariser:
             hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
             differentiates_by=tuple(dict.fromkeys(given_several(self.facts, function))),
+            lengthened=tuple(self._arithmetic.lengthened(function)),
             cuts=cut_by(self.flows, function, self._parameters.handed_on) if not keeps else (),
             closure=self._closure(function),
         )
@@ -342,7 +345,7 @@ class _Summariser:
                     yield found[1], NO_LOOP
 
     def _begins_anew(self, method: Function) -> bool:
-        """Whether a method resets its object: one with ``self.last = value; self.sum += value`` goes on with its sum."""
+        """Whether a method resets its object; ``self.last = value; self.sum += value`` goes on with the sum."""
         called = (one for call in self.facts.steps.calls_in(method) for one in self.solution.functions_of(call))
         own = [method, *(one for one in called if one.owner is method.owner)]
         anew = {name for one in own for name, _ in self._resets(one)}

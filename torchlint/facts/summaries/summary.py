@@ -274,6 +274,8 @@ class FunctionSummary:
             true then; None where no parameter does.
         differentiates_by: of a forward, the functions of other files, by dotted name, that it gives several tensors:
             they may differentiate one by another.
+        lengthened: what it returns that is a list which it is given with more in it: under which key of the result,
+            None for all of it, and the parameters, from 0, that are that list, or in what is added.
         cuts: the parameters, from 0, that it detaches, and with whose graph it neither returns nor keeps anything.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
             after those of this one, as if they were given before.
@@ -319,6 +321,7 @@ class FunctionSummary:
     hands_over: tuple[HandingOver, ...] = ()
     severed: tuple[int, bool] | None = None
     differentiates_by: tuple[str, ...] = ()
+    lengthened: tuple[tuple[int | str | None, tuple[int, ...]], ...] = ()
     cuts: tuple[int, ...] = ()
     closure: FunctionSummary | None = None
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import ClassReference, Derived, Instance
+from torchlint.facts.values.domain import Atom, ClassReference, Container, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS, EXTREMES
 from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
@@ -70,30 +74,59 @@ class Arithmetic:
     def _combination(self, function: Function, taken: Key) -> dict[Value, bool]:
         """From which parameters a function computes by arithmetic what is taken of its result, and which it scales."""
         if function.is_foreign:
-            return self._combination_elsewhere(function)
+            return self._combination_elsewhere(function, taken)
         if (function, taken) not in self._combinations:
             self._combinations[function, taken] = {}  # a recursion adds nothing to itself
-            results = _items(function.result, taken)
+            # Of a list that is cut, `rows[-9:] + [loss]`, no more than so much is left.
+            results = [one for one in _items(function.result, taken) if not any(map(_is_slice, spread_in(one)))]
             found: dict[Value, bool] = {}
             for parameter in function.parameters if results else ():
                 updates: dict[Value, bool] = {}
                 for result in results:
                     self.trace(result, parameter, updates)
-                if updates:
+                    if any(self.comes_from(part, parameter) for part in spread_in(result)):
+                        updates.setdefault(result, False)
+                if updates and all(map(self.flows.modes.records, updates)):
                     found[parameter] = any(updates.values())
             self._combinations[function, taken] = found
         return self._combinations[function, taken]
 
-    def _combination_elsewhere(self, function: Function) -> dict[Value, bool]:
+    def _combination_elsewhere(self, function: Function, taken: Key) -> dict[Value, bool]:
         """The same of a function of another file, by its summary: a third number, a momentum, scales the rest."""
-        result = () if function.result is None else self.flows.solution.final(function.result)
-        derived = {atom.parameter for atom in result if isinstance(atom, Derived)}
-        return dict.fromkeys(derived.intersection(function.parameters), len(derived) > 2)
+        solution = self.flows.solution
+        result = frozenset[Atom]() if function.result is None else solution.final(function.result)
+        made = [atom.allocation for atom in result if isinstance(atom, Container)]
+        items = [item for one in made for key, item in zip(one.keys, one.inputs, strict=True) if taken in (None, key)]
+        # Of all that is given back at once what comes of one thing alone may be anything beside the sum.
+        computed = [(result, 1), *((solution.final(item), 2 if taken is None else 1) for item in items)]
+        found: dict[Value, bool] = {}
+        for abstract, fewest in computed:
+            derived = {atom.parameter for atom in abstract if isinstance(atom, Derived)}
+            if len(derived) >= fewest:
+                found |= dict.fromkeys(derived.intersection(function.parameters), len(derived) > 2)
+        for key, positions in solution.graph.foreign.lengthened.get(function, ()):
+            found |= dict.fromkeys([function.parameters[one] for one in positions if taken in (None, key)], False)
+        return found
+
+    def lengthened(self, function: Function) -> Iterator[tuple[Key, tuple[int, ...]]]:
+        """What a function of this file returns that is a list which it is given with more in it: ``rows + [loss]``.
+
+        Returns:
+            for each, under which key of the result it is, None for all of it, and the positions of the parameters that
+            are that list, or in what is added.
+        """
+        keys = {key for one in choices(function.result) if one.op is Op.CONTAINER for key in one.keys}
+        for taken in (None, *sorted(keys - {None}, key=str)):
+            if any(map(spread_in, _items(function.result, taken))):
+                combined = self._combination(function, taken)
+                yield taken, tuple(position for position, one in enumerate(function.parameters) if one in combined)
 
     def parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
         if (passed := self._passed_through_helpers(value)) is not None:
             return passed
+        if _is_slice(value) and self.flows.solution.may_be(value.inputs[0], Container):
+            return []  # a window of a list
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
             return list(value.inputs)
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS | EXTREMES:
@@ -172,6 +205,24 @@ def _items(result: Value | None, taken: Key) -> list[Value]:
 def _keeps_all(cls: Class) -> bool:
     made_by = cls.method("__init__")
     return made_by is not None and not made_by.is_written
+
+
+def spread_in(value: Value) -> Sequence[Value]:
+    """Of a list, tuple or dictionary that is another one with more in it, ``[*rows, loss]``, what that is made of."""
+    if value.op is Op.CONTAINER and len(value.inputs) > 1 and any(map(_is_any_item, value.inputs)):
+        return [one.inputs[0] if _is_any_item(one) else one for one in value.inputs]
+    joins = value.op is Op.OPERATION and value.name == "Add"
+    return value.inputs if joins and any(map(_literal_items, value.inputs)) else ()
+
+
+def _is_slice(value: Value) -> bool:
+    """``rows[-9:]``."""
+    node = value.syntax if value.op is Op.SUBSCRIPT else None
+    return isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice)
+
+
+def _is_any_item(value: Value) -> bool:
+    return value.op is Op.ELEMENT and value.keys[0] is None
 
 
 def _literal_items(value: Value) -> tuple[Value, ...]:
