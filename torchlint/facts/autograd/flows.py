@@ -273,6 +273,9 @@ class Flows(Liveness):
                 exits.extend(call.arguments)
         for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))
+        for call in graph.foreign.values:  # of what is given: whether that is seen shows here
+            if call.op is Op.CALL and call.callee.op is Op.PARAMETER and self.is_unknown_call(call):
+                exits.extend(given for one in call.arguments for given in self.solution.arguments_of(one))
         return exits
 
     def _is_handed_on_elsewhere(self, function: Function, calls: Iterable[Value]) -> bool:

@@ -144,6 +144,8 @@ class Bodies:
         """What a function returns of what it calls, by itself or in a tuple."""
         if part.kind is PartKind.RESULT:
             called = calls[part.position]
+            for key, _ in part.items:
+                called = self._linker.make(Op.ELEMENT, (called,), function, keys=(key,))
             return self._linker.make(Op.OPERATION, (called,), function) if part.flag else called
         items = [
             self._returned(shape[0], calls, unit, function)

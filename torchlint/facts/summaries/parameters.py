@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.summaries.shapes import Shapes
-from torchlint.facts.summaries.summary import ParameterSummary
+from torchlint.facts.summaries.summary import MOST_CALLS, ParameterSummary
 from torchlint.facts.values.domain import History, Module, Tensor
 from torchlint.facts.values.frameworks import told_of
 from torchlint.facts.values.graph import Op, Value
@@ -49,7 +49,7 @@ class Parameters:
             is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
             reaches_backward=parameter in self.flows.trained and self.facts.steps.trains(parameter.function),
             is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
-            escapes=parameter in self.handed_on,
+            escapes=parameter in self._handed_on_unseen,
             is_frozen=self._freezes(parameter, FREEZING_CALLS),
             trained_parts=tuple(dict.fromkeys(self._trained_parts(parameter))),
             parts=self._parts_used(parameter),
@@ -80,6 +80,19 @@ class Parameters:
         """All that flows into code that is not seen, whatever becomes of what that gives back."""
         calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
         return self.flows.ancestry.of_all(argument for call in calls for argument in call.arguments)
+
+    @cached_property
+    def _handed_on_unseen(self) -> frozenset[Value]:
+        """The same without what parameters are given that are called: whoever passes what is called sees what it is."""
+        calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
+        given = [one for call in calls for one in call.arguments if not self._is_told(call, one)]
+        return self.flows.ancestry.of_all(given)
+
+    def _is_told(self, call: Value, argument: Value) -> bool:
+        """Whether the summary of a function tells of a CALL in it that it is of a parameter, and given another one."""
+        parameters = call.function.parameters
+        is_one_of_few = len(self.facts.steps.calls_in(call.function)) <= MOST_CALLS
+        return is_one_of_few and call.callee in parameters and argument in parameters
 
     def _freezes(self, parameter: Value, depth: int) -> bool:
         """Whether a module that is passed for a parameter is told not to require grad, there or in what is called."""

@@ -45,7 +45,8 @@ class PartKind(Symbol):
     OWN = "own"
     """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds; without one, itself."""
     RESULT = "result"
-    """What the call at ``position`` of the function's summary returns; with ``flag`` a tensor computed from that."""
+    """What the call at ``position`` of the function's summary returns, or the item of it under the key of ``items``;
+    with ``flag`` a tensor computed from that."""
     SUMMED = "summed"
     """The sum of all that the item at ``position`` of the same tuple holds."""
     DIFFERENTIABLE = "differentiable"

@@ -51,9 +51,11 @@ class Results:
         return tuple(dict.fromkeys(parts))
 
     def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
-        """What is returned is the result of one of ``calls``, or computed from that; None for anything else."""
+        """What is returned is the result of one of ``calls``, an item of it, or computed from it; None for all else."""
         if not self.solution.may_be(value, Unknown):
             return None
+        if value.op is Op.ELEMENT and value.inputs[0] in calls and value.keys[0] is not None:
+            return Part(PartKind.RESULT, position=calls.index(value.inputs[0]), items=((value.keys[0], ()),))
         only_computes = self._only_computes(value)
         called = self._computed_from(value, calls) if only_computes or value not in calls else value
         called = value if called is None and value in calls else called

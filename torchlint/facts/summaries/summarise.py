@@ -37,7 +37,7 @@ from torchlint.facts.summaries.parameters import Parameters
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
-from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, Summary
+from torchlint.facts.summaries.summary import MOST_CALLS, CallSummary, ClassSummary, FunctionSummary, Summary
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.arithmetic import Arithmetic
@@ -56,9 +56,6 @@ from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-MOST_CALLS = 24
-"""Of a function with more calls than this the first ones are told."""
 
 EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.TIDIES: emptying.tidies,

@@ -59,6 +59,10 @@ class LoopSummary:
     is_step: bool
 
 
+MOST_CALLS = 24
+"""Of a function with more calls than this the first ones are told."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallSummary:
     """A call that matters to callers: of a module, of a function of the same file, or of what a parameter is or holds.
