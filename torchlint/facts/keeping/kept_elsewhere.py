@@ -15,7 +15,7 @@ from torchlint.facts.keeping.by_field import EACH
 from torchlint.facts.keeping.own_results import measured_by_own
 from torchlint.facts.keeping.unknown_items import read_of_unknown
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
-from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance
+from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance, surely_graphless
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
@@ -116,9 +116,13 @@ def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
                 for given in solution.given_by(call, function.parameters[keep.position]):
                     for use in _parts(facts, given, keep.of) if keep.of else [_written(call, given)]:
                         yield _kept(facts, call, function, keep, use)
-                if keep.position == keep.into == 0 and keep.of:
-                    for own, given in measured_by_own(solution, call, function, keep):
-                        yield _kept(facts, call, function, own, _written(call, given))
+                if keep.position != 0 or keep.into != 0 or not keep.of:
+                    continue
+                for own, given in measured_by_own(solution, call, function, keep):
+                    yield _kept(facts, call, function, own, _written(call, given))
+                receiver = solution.passed(call, function, 0)
+                for use in _parts(facts, receiver, keep.of) if receiver and not method_in(keep.of) else ():
+                    yield _kept(facts, call, function, keep, use)
 
 
 def _written(call: Value, given: Value) -> Use:
@@ -142,6 +146,9 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
     places = set(facts.solution.places(given, of))
     stores = (store for store in facts.graph.stores if store.attribute == of)
     set_here = [s for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+    made = (store for store in set_here if store.function.name != "__init__")
+    if any(surely_graphless(facts.solution.final(store.value)) for store in made):
+        return []  # it is detached, or made a number, before it is kept, for all that is known
     if set_here:
         return [_as_written(store.value, store.target) for store in set_here]
     return [Use(user, None) for user in given.users if user.op is Op.ATTRIBUTE and user.name == of][:1]

@@ -21,7 +21,7 @@ from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.keeping.ways import RESHAPED
 from torchlint.facts.summaries.given_parts import GivenParts, parameters_with_captured
-from torchlint.facts.summaries.own_parts import is_left_to_others, is_of_other_part, is_same_item
+from torchlint.facts.summaries.own_parts import is_left_to_others, is_of_other_part, is_same_item, is_set_by_hosts
 from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import KeepSummary, ViewSummary, method_in
 from torchlint.facts.values.arithmetic import Arithmetic
@@ -112,6 +112,7 @@ class Keeps:
         is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
             is_own_part = (averages and is_of_other_part(store, of)) or is_left_to_others(store.function, of)
+            is_own_part = is_own_part or (position == 0 and is_set_by_hosts(self.solution, store, of))
             if position != into or is_own_part:
                 merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))

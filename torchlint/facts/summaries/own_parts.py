@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torchlint.facts.summaries.summary import CALLED, item_named, method_in
 from torchlint.facts.values.evidence import READERS
-from torchlint.facts.values.graph import Function, Op, Store, Value, ValueGraph
+from torchlint.facts.values.graph import Function, Kind, Op, Store, Value, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.solve import Solution
 
 
 def is_same_item(graph: ValueGraph, store: Store, value: Value) -> bool:
@@ -46,3 +47,17 @@ def is_left_to_others(method: Function, of: str) -> bool:
     name, owner = method_in(of), method.owner
     own = owner.method(name) if name and owner is not None else None
     return bool(name) and owner is not None and (own is None or is_left_open(own))
+
+
+def is_set_by_hosts(solution: Solution, store: Store, of: str) -> bool:
+    """``self.total += self.loss`` of a mixin: whether a store adds an attribute of its object that others set.
+
+    The class and those that it builds on, as far as they are seen, set no such attribute.
+    """
+    method = store.function
+    owner, own = method.owner, method.parameters[:1]
+    adds = store.kind is not Kind.ASSIGN or store.added is not None or store.value.op is Op.OPERATION
+    if owner is None or not own or not adds or not of.isidentifier() or of == store.attribute:
+        return False
+    places = solution.places(own[0], of)
+    return bool(places) and not any(place in solution.stored or place in solution.evidence for place in places)
