@@ -115,3 +115,26 @@ def test_a_third_file_may_empty_a_list(tmp_path: Path) -> None:
     train = {"imports": "import state, turn", "before": "state.reset()", "each": f"{KEPT}; turn.end()"}
     files["train.py"] = TRAIN.format(**{**PLAIN, **train})
     assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize(
+    ("train", "others", "is_found"),
+    [
+        ({"each": "state.note(loss)"}, {}, True),
+        ({"each": "state.note(loss)", "after": "print(len(state.CURVE))"}, {}, True),
+        ({"each": "state.note(loss); state.CURVE.clear()"}, {}, False),
+        ({"each": "state.note(loss); state.CURVE = []"}, {}, False),
+        ({"each": "note(loss); del CURVE[:-9]", "imports": "from state import CURVE, note"}, {}, False),
+        (
+            {"each": "state.note(loss); turn.end()", "imports": "import state, turn"},
+            {"turn.py": "import state\n\ndef end():\n    while state.CURVE:\n        state.CURVE.pop()\n"},
+            False,
+        ),
+    ],
+)
+def test_a_function_fills_a_list_of_its_file_that_another_file_may_empty(
+    tmp_path: Path, train: dict[str, str], others: dict[str, str], is_found: bool
+) -> None:
+    state = "CURVE = []\n\ndef note(loss):\n    CURVE.append(loss)\n"
+    files = {"state.py": state, "train.py": TRAIN.format(**{**PLAIN, **train}), **others}
+    assert ("train.py: TLK105 warning" in Project(tmp_path, files).found()) is is_found

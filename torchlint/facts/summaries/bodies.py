@@ -96,7 +96,9 @@ class Bodies:
 
     def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Say what a function does, and what is true of what it returns."""
-        self._foreign.keeps[function] = summary.keeps
+        is_emptied = unit.found.imports.empty  # a global of its file, be it by the file that is checked
+        kept = (keep for keep in summary.keeps if keep.into >= 0 or not is_emptied(keep.attribute))
+        self._foreign.keeps[function] = tuple(kept)
         if summary.holds:
             self._foreign.holds[function] = summary.holds
         if summary.releases:
