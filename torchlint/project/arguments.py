@@ -336,10 +336,11 @@ def _frozen(made: frozenset[Maker] | None) -> frozenset[Maker] | None:
 def _told_to_freeze(nodes: list[ast.AST]) -> frozenset[str]:
     """The names of what ``requires_grad_(False)``, or a loop over its parameters, freezes in a scope."""
     told = [method for node in nodes if (method := _method(node)) and method.attr == FREEZING and _freezes(node)]
-    for loop in nodes:
-        listed = _method(loop.iter) if isinstance(loop, ast.For) else None
-        if listed is not None and listed.attr == "parameters" and any(map(_freezes, ast.walk(loop))):
-            told.append(listed)
+    for loop in (node for node in nodes if isinstance(node, ast.For) and any(map(_freezes, ast.walk(node)))):
+        # By their names mostly some of them are chosen.
+        each = any(_freezes(one.value if isinstance(one, ast.Expr) else one) for one in loop.body)
+        listing = ("parameters", "named_parameters") if each else ("parameters",)
+        told += [method for node in ast.walk(loop.iter) if (method := _method(node)) and method.attr in listing]
     return frozenset(_name_of_object(method.value) for method in told)
 
 

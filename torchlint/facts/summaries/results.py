@@ -13,7 +13,7 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.summaries.parts import SUM, Part, PartKind, Shape
 from torchlint.facts.summaries.shapes import Shapes
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import ClassReference, Derived, Unknown, is_graphless
+from torchlint.facts.values.domain import ClassReference, Derived, History, Tensor, Unknown, is_graphless
 from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Value
 from torchlint.facts.values.reaching import reached
 
@@ -53,13 +53,25 @@ class Results:
     def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
         """What is returned is the result of one of ``calls``, an item of it, or computed from it; None for all else."""
         if not self.solution.may_be(value, Unknown):
-            return None
+            return self._by_a_network(value, calls)
         if value.op is Op.ELEMENT and value.inputs[0] in calls and value.keys[0] is not None:
             return Part(PartKind.RESULT, position=calls.index(value.inputs[0]), items=((value.keys[0], ()),))
         only_computes = self._only_computes(value)
         called = self._computed_from(value, calls) if only_computes or value not in calls else value
         called = value if called is None and value in calls else called
         return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
+
+    def _by_a_network(self, value: Value, calls: list[Value]) -> Part | None:
+        """What is returned has a graph if a network that the function is given trains: that shows where it is given."""
+        if not all(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in self.solution.final(value)):
+            return None
+        parameters = value.function.parameters
+        found = [one for one in reached([value], self._operands_and_items) if one in calls and one.callee in parameters]
+        return Part(PartKind.RESULT, position=calls.index(found[0]), flag=True) if len(found) == 1 else None
+
+    def _operands_and_items(self, value: Value) -> Sequence[Value]:
+        items = (item for _, item in self.solution.held.get(value, ()))
+        return [*self._operands(value), *items, *(value.inputs if value.op in (Op.PHI, Op.NARROWED) else ())]
 
     def _row(self, value: Value, calls: list[Value]) -> Part | None:
         """``return logits, {"loss": loss}`` where both are known only where the function is called; else None."""
