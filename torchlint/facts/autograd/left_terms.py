@@ -26,7 +26,12 @@ class LeftTerms:
         self._run: dict[Value, frozenset[Function]] = {}
 
     def has(self, call: Value) -> bool:
-        """Whether a CALL leaves on an object what a backward elsewhere starts from, and no other call leaves it."""
+        """Whether a CALL leaves on an object what a backward elsewhere starts from, and no other call leaves it.
+
+        Or on the object that is made of it: whoever makes one may train on that.
+        """
+        if call.function.name == "__init__" and self._left_behind.is_trained(call.function):
+            return True
         left = self._leaving.intersection(self._run_by(call)) if self._leaving else ()
         return any(not self._is_left_by_another(function, call) for function in left)
 

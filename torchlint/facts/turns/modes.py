@@ -55,11 +55,12 @@ class Modes:
     def _from_elsewhere(self, function: Function) -> Guarding:
         """How other files call a function; nobody finds one without a name but in what the file's body makes.
 
-        A method of a base in another file they call on objects of this one.
+        A method of a base in another file they call on objects of this one. They make an object by its class.
         """
+        name = function.owner.name if function.owner is not None and function.name == "__init__" else function.name
         is_hidden = function.name == "<lambda>" and function.parent is not self.solution.graph.module
         is_elsewhere = function.is_foreign and function.owner is None
-        return Guarding.UNSEEN if is_elsewhere or is_hidden else self._guarding(function.name)
+        return Guarding.UNSEEN if is_elsewhere or is_hidden else self._guarding(name)
 
     @cached_property
     def _called_by_name(self) -> Mapping[str, list[Value]]:
