@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ class Handovers:
         parts = self._live_parts(given, keep)
         terms = self._terms(given, keep) if not parts and not keep.of else []
         is_term, parts = bool(terms), parts or terms
+        keep = replace(keep, is_computed=keep.is_computed or kept.is_written_into_tensor(self.solution))
         if not parts or not self.keeps_graph(call, keep) or kept.is_replaced(self.solution):
             return None
         is_own = is_forward(function) and keep.into == 0

@@ -15,7 +15,7 @@ from torchlint.facts.keeping.by_field import EACH
 from torchlint.facts.keeping.own_results import measured_by_own
 from torchlint.facts.keeping.unknown_items import read_of_unknown
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
-from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance, surely_graphless
+from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance, Tensor, surely_graphless
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
@@ -61,6 +61,12 @@ class KeptElsewhere:
         atoms = (atom for values in found for value in values for atom in solution.final(value))
         collects = self.keep.grows and not self.keep.bounded
         return collects and any(isinstance(atom, Container) for atom in atoms)
+
+    def is_written_into_tensor(self, solution: Solution) -> bool:
+        """``self.keys[rows] = keys``, where a class below has made the attribute a tensor: the numbers are copied."""
+        found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
+        atoms = [atom for values in found for value in values for atom in solution.final(value)]
+        return self.keep.keyed and bool(atoms) and all(isinstance(atom, Tensor) for atom in atoms)
 
     def key(self, solution: Solution) -> Value | None:
         """The key that the call gives under which it is kept; None where that is not given."""
