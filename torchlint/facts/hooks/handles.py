@@ -143,6 +143,21 @@ class Handles:
         """Where ``remove`` of this handle is read, whether it is called there or handed on."""
         return [read for read, handles in self._removers.items() if call in handles]
 
+    def are_taken_elsewhere(self, call: Value, by: Loop | Function | None) -> bool:
+        """Whether a base class of another file empties the attribute that has the handle, or the list with it.
+
+        Where this file is seen to call what does so, it counts in a turn of ``by`` alone.
+        """
+        homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
+        places = {place for place, kept in self.solution.stored.items() if not {call, *homes}.isdisjoint(kept)}
+        endings = self.solution.graph.foreign.endings
+        names = {name for place, name in endings if place in places and name != "__init__"}
+        calls = [one for one in self.facts.calls() if one.callee.op is Op.ATTRIBUTE and one.callee.name in names]
+        if not names or not calls or not isinstance(by, Loop):
+            return bool(names)
+        run = self._run_in(by)
+        return any((one.loop is not None and by in one.loop.around()) or one.function in run for one in calls)
+
     @property
     def are_removed(self) -> bool:
         """Whether the file removes anything: it may be handles that an object of another file keeps."""

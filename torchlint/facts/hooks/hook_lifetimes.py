@@ -88,6 +88,8 @@ class HookLifetimes:
         if registration.is_of_keeper and self.handles.are_removed:
             return None
         repetition = self._repetition(call, registration.subject)
+        if self.handles.are_taken_elsewhere(call, repetition.by if repetition is not None else None):
+            return None
         if repetition is None and registration.by is not None:
             return self._repeated_by_others(registration)
         if repetition is None:
@@ -224,7 +226,7 @@ class HookLifetimes:
         repetition = Repetition(function, Turn.OTHER, (call,))
         if registration.subject is None or registration.is_of_tensor or function.name.startswith("__"):
             return None
-        if self.handles.is_managed(call):
+        if self.handles.is_managed(call) or self._is_chosen(call, function.syntax):
             return None
         if self.solution.callers.get(function) or not stays(self.facts, registration, repetition):
             return None

@@ -108,6 +108,8 @@ class Instances:
         """Whether an attribute is set to nothing, or deleted, after the instance was made."""
         if self.is_deleted(place.path):
             return True
+        if any(place == ended and name != "__init__" for ended, name in self.solution.graph.foreign.endings):
+            return True  # by a method of a base class in another file
         later = (v for v in self.solution.stored.get(place, ()) if v.function.name != "__init__")
         return any(value.op is Op.CONSTANT for value in later)
 

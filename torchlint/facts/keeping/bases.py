@@ -182,7 +182,10 @@ class Bases:
             made = self._made(value.callee)
             if made is not None:
                 return self._width_of_layer(made)
-            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            functions = self.solution.functions_of(value)
+            if len(functions) == 1 and functions[0] in self.solution.graph.foreign.widths:
+                return self.solution.graph.foreign.widths[functions[0]]
+            results = [f.result for f in functions if f.result is not None]
             return self.width(results[0], depth - 1) if len(results) == 1 else None
         if value.callee.op is Op.ATTRIBUTE and value.callee.name in (
             "softmax",

@@ -137,6 +137,8 @@ class Bodies:
             self._foreign.views[function] = summary.view
         if summary.severed is not None:
             self._foreign.severed[function] = summary.severed
+        if summary.width is not None:
+            self._foreign.widths[function] = summary.width
         if summary.lengthened:
             self._foreign.lengthened[function] = summary.lengthened
         if summary.cuts:

@@ -199,10 +199,14 @@ class _Summariser:
             hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
             differentiates_by=tuple(dict.fromkeys(given_several(self.facts, function))),
+            width=self._width(function),
             lengthened=tuple(self._arithmetic.lengthened(function)),
             cuts=cut_by(self.flows, function, self._parameters.handed_on) if not keeps else (),
             closure=self._closure(function),
         )
+
+    def _width(self, function: Function) -> int | None:
+        return self._views.bases.width(function.result) if is_forward(function) and function.result else None
 
     def _residence(self, function: Function) -> str:
         if function.result is None or is_forward(function):
@@ -331,6 +335,11 @@ class _Summariser:
         for place, _ in self.solution.stored_with(root) if root is not None else ():
             for loop in self.facts.lifetimes.reset_in(place, function):
                 yield place.path, self._loops.number(loop)
+        own = function.parameters[:1] if root is not None else []
+        for reset in self.facts.graph.resets if own else ():  # of what a class below sets, too
+            is_own = reset.holder.op is Op.ATTRIBUTE and reset.holder.inputs[0] in own
+            if reset.function is function and is_own and not reset.is_thrown_away:
+                yield reset.holder.name, self._loops.number(reset.loop)
 
     def _resets_through(self, function: Function) -> Iterator[tuple[str, int]]:
         """The attributes whose objects a method resets: ``for meter in self.meters.values(): meter.reset()``."""

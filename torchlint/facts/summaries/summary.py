@@ -278,6 +278,7 @@ class FunctionSummary:
             true then; None where no parameter does.
         differentiates_by: of a forward, the functions of other files, by dotted name, that it gives several tensors:
             they may differentiate one by another.
+        width: of a forward, how many columns its last layer gives, where that is written.
         lengthened: what it returns that is a list which it is given with more in it: under which key of the result,
             None for all of it, and the parameters, from 0, that are that list, or in what is added.
         cuts: the parameters, from 0, that it detaches, and with whose graph it neither returns nor keeps anything.
@@ -325,6 +326,7 @@ class FunctionSummary:
     hands_over: tuple[HandingOver, ...] = ()
     severed: tuple[int, bool] | None = None
     differentiates_by: tuple[str, ...] = ()
+    width: int | None = None
     lengthened: tuple[tuple[int | str | None, tuple[int, ...]], ...] = ()
     cuts: tuple[int, ...] = ()
     closure: FunctionSummary | None = None
