@@ -229,8 +229,14 @@ class Leftovers:
         return [place for cls in made for place, _ in self.solution.stored_with(cls.root())]
 
     def _is_let_go(self, places: list[Place]) -> bool:
-        """Whether another file takes it away from the object that keeps it, as a callback does after each batch."""
-        return any(self.facts.others_let_go(place.path) for place in places if isinstance(place.owner, Class))
+        """Whether another file takes it away from the object that keeps it, as a callback does after each batch.
+
+        Be it by a method of the object that does so, which nobody calls here.
+        """
+        by_own = (one for one in self.lifetimes.resetters([*places]) if one.owner is not None and not is_forward(one))
+        left = [one.name for one in by_own if one.name != "__init__" and not self.solution.callers.get(one)]
+        others_let_go = (place.path for place in places if isinstance(place.owner, Class))
+        return any(map(self.facts.others_let_go, others_let_go)) or any(map(self.facts.others_mention, left))
 
     def _may_be_term(self, places: list[Place]) -> bool:
         """Whether code that is not seen, or stands in another file, makes a term of the loss of it."""
