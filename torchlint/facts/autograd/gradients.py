@@ -194,8 +194,8 @@ def _is_read_before_backward(facts: Facts, call: Value, subject: Value, by: Loop
     return False
 
 
-def _is_read(event: Value | Backward) -> bool:
-    return isinstance(event, Value) and event.op is Op.ATTRIBUTE
+def _is_read(event: Value | Backward | Effect) -> bool:
+    return not isinstance(event, Backward) and (not isinstance(event, Value) or event.op is Op.ATTRIBUTE)
 
 
 class _Turn:
@@ -206,14 +206,14 @@ class _Turn:
         self.call = call
         self.backwards = {b.statement: b for b in facts.graph.backwards if not b.by_contract}
 
-    def of(self, by: Loop | Function) -> Iterator[Value | Backward]:
+    def of(self, by: Loop | Function) -> Iterator[Value | Backward | Effect]:
         """Reads of ``.grad``, backwards, and the call that zeroes, through the functions of the file."""
         if isinstance(by, Function):
             yield from self._in(by, None, DEPTH)
         else:
             yield from self._in(by.function, by, DEPTH)
 
-    def _in(self, function: Function, loop: Loop | None, depth: int) -> Iterator[Value | Backward]:
+    def _in(self, function: Function, loop: Loop | None, depth: int) -> Iterator[Value | Backward | Effect]:
         for value in self._values.get(function, ()):
             if loop is not None and (value.loop is None or loop not in value.loop.around()):
                 continue
@@ -222,12 +222,19 @@ class _Turn:
                 continue
             if value is self.call:
                 yield value
+            if value in self._reading_elsewhere:
+                yield self._reading_elsewhere[value]
             if depth:
                 for callee in self.facts.solution.functions_of(value):
                     yield from self._in(callee, None, depth - 1)
             backward = self.backwards.get(value.statement) if value.statement is not None else None
             if backward is not None and value.callee.name in BACKWARDS:
                 yield backward
+
+    @cached_property
+    def _reading_elsewhere(self) -> dict[Value, Effect]:
+        """The calls of functions of other files that read gradients."""
+        return {effect.call: effect for effect in self.facts.effects.of(EffectKind.READS_GRADIENTS)}
 
     @cached_property
     def _values(self) -> dict[Function, list[Value]]:

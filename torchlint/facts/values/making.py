@@ -45,20 +45,22 @@ def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
     """
     given = set(map(before_moves, choices(function.result)))
     kept = [
-        (store.holder, store.value)
+        (store.holder, store.value, False)
         for store in solution.graph.stores
         if store.function is function and store.kind is Kind.INSERT and store.holder is not None
     ]
     kept += [
-        (user.callee.inputs[0], argument)
+        (user.callee.inputs[0], argument, True)
         for value in given
         for user in value.users
         if user.op is Op.CALL and user.callee.op is Op.ATTRIBUTE and user.callee.name in ADDING
         for argument in user.arguments
     ]
     return any(
-        before_moves(value) in given and _root(holder) in function.parameters and may_be_module(solution, holder)
-        for holder, value in kept
+        before_moves(value) in given
+        and _root(holder) in function.parameters
+        and (may_be_module(solution, holder) or has_layers)
+        for holder, value, has_layers in kept
         if holder is not None
     )
 
