@@ -24,14 +24,15 @@ class InferenceWithGrad(Rule):
     """Evaluation or prediction runs a network with gradients on.
 
     ## What it does
-    Finds functions that run a module's forward with gradients on although no backward follows: the model was put
-    into evaluation mode before, or every graph that is recorded is thrown away again. A function that trains only under
-    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. In a function
-    that trains, a loop in which nothing is trained is found: a rollout, a validation. The `__call__` of a diffusers
-    pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found. It switches
-    gradients off by itself, its `encode_prompt` does not. The `loss` of a Pyro ELBO gives a number, and runs model and
-    guide with gradients on. The `prediction_step` of a `Trainer` of transformers and the `validation_step` of skorch
-    are found where a program writes its own: those frameworks guard in these methods, and not around them.
+    Finds functions that run a module's forward with gradients on although no backward follows: the model was put into
+    evaluation mode before, be it by what loads it, or every graph that is recorded is thrown away again. A function
+    that trains only under a condition (`if optimizer is not None:`) is found where a call rules that out and nothing
+    guards it. In a function that trains, a loop in which nothing is trained is found: a rollout, a validation. The
+    `__call__` of a diffusers pipeline is for inference alone; where it steers by a gradient, what feeds no backward is
+    found. It switches gradients off by itself, its `encode_prompt` does not. The `loss` of a Pyro ELBO gives a number,
+    and runs model and guide with gradients on. The `prediction_step` of a `Trainer` of transformers and the
+    `validation_step` of skorch are found where a program writes its own: those frameworks guard in these methods, and
+    not around them.
 
     A network whose weights an object reads where it makes it is a note, where the object is no module, a method runs it
     on a text or an image that it prepares itself, and the answer leaves with its graph.

@@ -20,6 +20,7 @@ from torchlint.facts.turns.unit_tests import UnitTests
 from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.freezing import frozen_subjects
 from torchlint.facts.values.identity import Identity
+from torchlint.facts.values.resting import spread_rest
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.tensors import Tensors
 
@@ -66,6 +67,7 @@ class Solved(Repairs):
         frozen = frozen_subjects(self.solution)
         if frozen:
             self.solution = self.solution.anew(frozen)
+        spread_rest(self.solution)
         self.loaded_in = project.loaded_in
         self.derived_elsewhere = project.subclasses
         self.repeats = project.repeats

@@ -13,13 +13,14 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Module
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_of_self
+from torchlint.facts.values.own_data import MAKING
+from torchlint.facts.values.parameters import before_moves, is_of_self
+from torchlint.facts.values.resting import Resting
 from torchlint.facts.values.solve import Solution
 
 TRAINING = frozenset(["train", "zero_grad", "requires_grad_", "backward", "grad"])
@@ -28,11 +29,6 @@ TRAINING = frozenset(["train", "zero_grad", "requires_grad_", "backward", "grad"
 
 HANDING_OUT = frozenset(["parameters", "named_parameters", "get_parameter", "state_dict", "add_param_group"])
 """What a class calls that gives the parameters of a network to others: an optimizer, a checkpoint."""
-
-MAKING = frozenset(
-    ["torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"]
-)
-"""What makes a tensor of numbers."""
 
 READS = ("torch.load", "safetensors.torch.load_file", "joblib.load")
 """What reads weights from a file."""
@@ -46,6 +42,7 @@ class Served:
         self.solution = solution
         self.project = project
         self.steps = steps
+        self._resting = Resting(solution)
         self._only_ask: dict[Class, bool] = {}
 
     def is_asked(self, call: Value) -> bool:
@@ -56,7 +53,7 @@ class Served:
         owner, model = call.function.owner, call.callee.unnarrowed()
         if owner is None or not is_of_self(model, call.function) or is_module_class(owner) or has_unseen_base(owner):
             return False
-        if not self.solution.may_be(model, Module) or not self._only_asks(owner):
+        if not may_be_module(self.solution, model) or not self._only_asks(owner):
             return False
         return self.stays_in_evaluation(model) or self._is_only_read(call, owner)
 
@@ -77,7 +74,7 @@ class Served:
         """Whether all that an attribute ever holds is in evaluation mode from the beginning."""
         places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
         kept = [value for place in places for value in self.solution.stored.get(place, ())]
-        return bool(kept) and all(_is_put_into_evaluation(value) or self._is_set_to_rest(value) for value in kept)
+        return bool(kept) and all(self._resting.comes_at_rest(value) or self._is_set_to_rest(value) for value in kept)
 
     def _is_read(self, model: Value) -> bool:
         """Whether all that an attribute ever holds, but for nothing, has its weights from a file where it is made."""
@@ -156,11 +153,3 @@ def _asks_for_device(method: Value) -> bool:
     """``next(net.parameters()).device``"""
     calls = (user for user in method.users if user.op is Op.CALL and user.callee is method)
     return all(one.op is Op.CALL and one.callee.name == "builtins.next" for call in calls for one in call.users)
-
-
-def _is_put_into_evaluation(value: Value) -> bool:
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-        if value.callee.name == "eval":
-            return True
-        value = value.callee.inputs[0]
-    return False

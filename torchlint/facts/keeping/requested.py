@@ -18,16 +18,12 @@ from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.novelty import is_iterated
+from torchlint.facts.values.own_data import is_tokenizer
 from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-ASKING_FOR_TENSORS = "return_tensors"
-"""The argument by which a tokenizer of Hugging Face is told to make tensors, which nothing else has."""
-
-TOKENIZERS = frozenset(["clip.tokenize", "open_clip.tokenize"])
 
 TEXT = (0, "text")
 
@@ -232,8 +228,3 @@ def _waits_for_event(test: Value) -> bool:
     """``not stop.is_set()``"""
     asked = test.inputs[0] if isinstance(test.syntax, cst.UnaryOperation) and test.inputs else test
     return asked.op is Op.CALL and asked.callee.op is Op.ATTRIBUTE and asked.callee.name == "is_set"
-
-
-def is_tokenizer(call: Value) -> bool:
-    """Whether a CALL makes tensors, or numbers, of texts."""
-    return ASKING_FOR_TENSORS in call.keys or call.callee.name in TOKENIZERS

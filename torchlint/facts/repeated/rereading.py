@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.loading import Load
-from torchlint.facts.keeping.requested import is_tokenizer
 from torchlint.facts.repeated.reloading import is_a_model
 from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import Atom, FrameworkObject
 from torchlint.facts.values.frameworks import is_module, promises
 from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.facts.values.own_data import is_tokenizer
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
 from torchlint.facts.values.parameters import after_moves, before_moves, is_frozen
+from torchlint.facts.values.resting import is_put_to_rest
 
 NESTING = 3
 """How many containers deep a shape is told."""
@@ -226,15 +227,14 @@ class Shapes:
 
 
 def is_evaluated(value: Value) -> bool:
-    """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere.
+    """Whether a network is made where a value is, and put into evaluation mode there for good.
 
     One that is handed to what makes another thing, ``nn.Sequential(encoder, head)``, may be trained as a part of that.
     """
-    value = before_moves(value)
-    users = [user for one in after_moves(value) for user in one.users]
-    called = {user.name for user in users if user.op is Op.ATTRIBUTE}
-    is_part = any(user.op is Op.CALL and user.callee is not value and not user.is_bare for user in users)
-    return value.op is Op.CALL and "eval" in called and "train" not in called and not is_part
+    made = before_moves(value)
+    users = (user for one in after_moves(made) for user in one.users)
+    is_part = any(user.op is Op.CALL and user.callee is not made and not user.is_bare for user in users)
+    return is_put_to_rest(made) and not is_part
 
 
 def _frozen(part: Part, name: str) -> Part:

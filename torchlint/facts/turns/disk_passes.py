@@ -8,15 +8,8 @@ from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
+from torchlint.facts.values.own_data import READING
 from torchlint.facts.values.solve import Solution
-
-READING = frozenset(
-    ["torchaudio.load", "torch.load", "safetensors.torch.load_file", "torchvision.io.read_image",
-     "torchvision.io.decode_image", "torchvision.io.read_video", "numpy.load", "PIL.Image.open", "cv2.imread",
-     "imageio.imread", "imageio.v2.imread", "imageio.v3.imread", "skimage.io.imread", "tifffile.imread",
-     "soundfile.read", "librosa.load", "scipy.io.wavfile.read", "scipy.io.loadmat", "nibabel.load"]
-)  # fmt: skip
-"""Functions that read all of a file, whose name they are given first."""
 
 
 def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
