@@ -172,3 +172,24 @@ def test_a_loader_of_another_file(tmp_path: Path) -> None:
 def test_a_loader_of_another_file_that_need_not_do_so(tmp_path: Path) -> None:
     assert told(tmp_path, "pass") == []
     assert told(tmp_path, 'if "best" in path:\n            net.eval()') == []
+
+
+SERVED = """
+def words(net, decoder, sound):
+    return decoder.decode(net(sound))
+
+def main(path, decoder, sound):
+    return {{"words": words({net}, decoder, sound)}}
+"""
+
+
+def test_a_function_is_given_its_network_in_evaluation_mode_by_all_its_callers() -> None:
+    body = LOAD.format(switch="net.eval()", given="net")
+    assert found(body + SERVED.format(net="load(path)")) == ["words"]
+    assert found(body + SERVED.format(net="Encoder()")) == []
+
+
+def test_one_caller_that_does_not_say_so_may_train() -> None:
+    body = LOAD.format(switch="net.eval()", given="net") + SERVED.format(net="load(path)")
+    tune = "\ndef tune(net, decoder, sounds):\n    return [words(net, decoder, sound) for sound in sounds]\n"
+    assert found(body + tune) == []

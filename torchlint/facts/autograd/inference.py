@@ -148,13 +148,13 @@ class Inferences:
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in left:
-            if any(self._asks_another(call) for call in self.steps.calls_in(function)):
+            if any(asks_whole_network(call) or self._guides.asks(call) for call in self.steps.calls_in(function)):
                 self._add(function, found, self._reads_numbers_of_a_whole_network, inline=True)
                 if function not in found:
                     self._add(function, found, self._answers_in_arrays)
         for function in functions:
             if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
-                self._add(function, found, self._result_is_dropped)
+                self._add(function, found, self._serves_callers)
         return self._innermost_causes(found)
 
     def _innermost_causes(self, found: dict[Function, Inference]) -> dict[Function, Inference]:
@@ -267,10 +267,6 @@ class Inferences:
             return False
         return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
 
-    def _asks_another(self, call: Value) -> bool:
-        """Whether a CALL in a method of a module is of a whole network, and of no layer of it."""
-        return asks_whole_network(call) or self._guides.asks(call)
-
     def _is_wanted_by_others(self, function: Function, call: Value) -> bool:
         """Whether a method gives the graph to callers that are not seen, and is none of an evaluation by itself.
 
@@ -295,6 +291,14 @@ class Inferences:
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         return any(inner.evaluating for function in functions for inner in self.steps.calls_in(function))
 
+    def _serves_callers(self, function: Function, call: Value) -> bool:
+        """The graph goes to callers, and they do not use it, or all of them hand over a network in evaluation mode."""
+        if self._result_is_dropped(function, call):
+            return True
+        if self._does_more(function) or call in self.flows.handed_out or call in self._demonstrations.results:
+            return False
+        return self._methods.is_of_given(call)
+
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
         if self._does_more(function) and not self._beside_training.follows(function, call):
@@ -314,9 +318,8 @@ class Inferences:
             return True
         if any(may_be_optimizer(self.solution, call) for call in self.steps.calls_in(function)):
             return True  # whoever steps it
-        if self._overridden.trains_in(function):
-            return True
-        return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
+        inner = (one for one in self.solution.graph.functions if one.parent is function)
+        return self._overridden.trains_in(function) or any(map(self.steps.trains, inner))
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
@@ -347,10 +350,8 @@ class Inferences:
             return False  # forces, gradient penalties: the forward itself differentiates
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
-        if self.left_out.is_left_to_subclasses(call):
-            return False  # which may differentiate as well
-        if self.on_a_dummy(call):
-            return False
+        if self.left_out.is_left_to_subclasses(call) or self.on_a_dummy(call):
+            return False  # they may differentiate as well
         if call in self.left_out.prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):

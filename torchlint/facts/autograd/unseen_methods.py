@@ -8,7 +8,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.served import Served
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Unknown
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -89,6 +89,10 @@ class UnseenMethods:
         if call.evaluating or self._served.stays_in_evaluation(model):
             return True
         return self._is_handed_over_in_evaluation(model, HOPS)
+
+    def is_of_given(self, call: Value) -> bool:
+        """Whether a CALL is of a network that a function is given, and by all who call it in evaluation mode."""
+        return self.steps.calls_module(call) and self._is_handed_over_in_evaluation(called_object(call), HOPS)
 
     def _is_handed_over_in_evaluation(self, model: Value, hops: int) -> bool:
         """Whether a function is given a model, and all who are seen to call it put that into evaluation mode before."""
