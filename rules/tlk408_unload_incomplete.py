@@ -17,11 +17,11 @@ class UnloadIncomplete(Rule):
     """A model is deleted while something else still holds it, so that nothing is freed.
 
     ## What it does
-    Finds `del model` and `model = None` where the optimizer, the scheduler, a list, a wrapper, another name, a function
-    that was made with it or a loss with its graph still holds the model, and functions that delete their parameter, or
-    each of many in a loop, and empty the cache although the caller still has it; loops over `model.parameters()` that
-    only delete their variable; and layers that a loop moves to the device one after the other and deletes by their
-    local name only, while the model has them.
+    Finds `del model` and `model = None` where the optimizer, its group of parameters, the scheduler, a list, a wrapper,
+    another name, a function that was made with it or a loss with its graph still holds the model, and functions that
+    delete their parameter, or each of many in a loop, and empty the cache although the caller still has it; loops over
+    `model.parameters()` that only delete their variable; and layers that a loop moves to the device one after the other
+    and deletes by their local name only, while the model has them.
 
     ## Why is this bad?
     `del` removes a name, not an object. An optimizer holds the parameters that it was given, their gradients and its
@@ -157,6 +157,7 @@ _HOLDS = {
     "itself": "is the same model",
     "listed": "is one of its models",
     "parameters": "holds its parameters and gradients",
+    "group": "is the group of its optimizer, and holds its parameters and gradients",
     "wrapper": "was made with it and holds it",
     "container": "holds it",
     "function": "was made with it and holds it",

@@ -57,6 +57,32 @@ def test_what_holds_a_model(line: str, how: str) -> None:
         assert trial(line, "del model") == [f"model: other {how}"]
 
 
+GROUPS = "optimizer = torch.optim.SGD({}, 0.1)"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("for group in optimizer.param_groups:", "    group['lr'] = 0.01"),
+        ("for at, group in enumerate(optimizer.param_groups):", "    group['lr'] = 0.1 / (at + 1)"),
+        ("group = optimizer.param_groups[0]", "print(group['lr'])"),
+    ],
+)
+def test_the_group_of_an_optimizer_holds_its_parameters_when_that_is_given_up_too(lines: tuple[str, ...]) -> None:
+    made = GROUPS.format("model.parameters()")
+    assert trial(made, *lines, "del model, optimizer") == ["model: group group"]
+    assert trial(made, *lines, "del model, optimizer, group") == []
+
+
+def test_other_groups_hold_other_parameters() -> None:
+    change = ("for group in optimizer.param_groups:", "    group['lr'] = 0.01", "del model, optimizer")
+    several = "[{'params': model[0].parameters()}, {'params': other.parameters()}]"
+    assert trial("other = nn.Linear(3, 3)", GROUPS.format(several), *change) == []
+    assert trial("other = nn.Linear(3, 3)", GROUPS.format("other.parameters()"), *change) == []
+    rates = "rates = [group['lr'] for group in optimizer.param_groups]"
+    assert trial(GROUPS.format("model.parameters()"), rates, "del model, optimizer") == []
+
+
 LIBRARY = "from studio import Pipe, made, accelerator\n"
 
 

@@ -19,6 +19,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.reaching import ends
@@ -80,7 +81,7 @@ class Holders:
         """By what ``value`` keeps one of ``held`` alive, or "" when nothing says that it does.
 
         Returns:
-            "itself", "parameters", "wrapper", "container", "function" or "graph".
+            "itself", "parameters", "group", "wrapper", "container", "function" or "graph".
         """
         return self._how(value, held, DEPTH, set())
 
@@ -109,7 +110,22 @@ class Holders:
         if made.op is Op.FUNCTION and isinstance(made.reference, Function):
             inside = (one.value for one in self.holding.held_by(made))
             return "function" if any(self._how(one, held, depth - 1, seen) == "itself" for one in inside) else ""
+        if made.op in (Op.ELEMENT, Op.SUBSCRIPT) and self._is_group_of(made, held, depth, seen):
+            return "group"
         return self._how_along_with(made, held, depth, seen) if made.op is Op.ELEMENT else ""
+
+    def _is_group_of(self, item: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
+        """Whether an item is the one group of an optimizer, ``for group in optimizer.param_groups``.
+
+        It is a dictionary that has the parameters themselves, whatever becomes of the optimizer.
+        """
+        group = unpacked(item)
+        groups = group.inputs[0].unnarrowed() if group.inputs else group
+        if groups.op is not Op.ATTRIBUTE or groups.name != "param_groups":
+            return False
+        made = self.objects(groups.inputs[0])
+        is_one = bool(made) and all(one.op is Op.CALL and _makes_one_group(one) for one in made)
+        return is_one and any(self._how(one, held, depth - 1, seen) == "parameters" for one in made)
 
     def _how_along_with(self, item: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
         """``net, optimizer = build()``: what an item of a tuple that a function makes has of the others."""
@@ -306,6 +322,12 @@ def _may_give_itself(method: Function) -> bool:
     called = (one.callee.inputs[0] for one in results if one.op is Op.CALL and one.callee.op is Op.ATTRIBUTE)
     is_left_to_base = any(one.op is Op.CALL and one.callee.name == "builtins.super" for one in called)
     return is_left_to_base or not set(results).isdisjoint(method.parameters[:1])
+
+
+def _makes_one_group(optimizer: Value) -> bool:
+    """``Adam(net.parameters())``, and no list of dictionaries, of which each is a group."""
+    trained = optimizer.argument(0, "params")
+    return trained is not None and trained.op is Op.CALL
 
 
 def is_none(value: Value) -> bool:

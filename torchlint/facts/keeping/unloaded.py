@@ -13,8 +13,9 @@ class Holder:
 
     Attributes:
         name: a variable, an attribute, a container, as the program writes it.
-        how: "itself", "listed" where a list of models is given up, "parameters", "wrapper", "container", "function",
-            "graph", "part" where the model has it as one of its parts, or "lists" where it lists it as a parameter.
+        how: "itself", "listed" where a list of models is given up, "parameters", "group" for one of an optimizer,
+            "wrapper", "container", "function", "graph", "part" where the model has it as one of its parts, or "lists"
+            where it lists it as a parameter.
         made: the value that holds.
         file: the name of the other file that makes it, "" for this one.
     """
