@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom, peak
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.averaged import AveragedLoads
     from torchlint.facts.keeping.snapshots import Snapshot
+    from torchlint.facts.keeping.unread_copies import UnreadCopy
 
 HERE = "the copy is made here"
 
@@ -22,7 +23,8 @@ class SnapshotsKept(Rule):
     ## What it does
     Finds `copy.deepcopy` of a model, an optimizer or a `state_dict()`, and clones of all its tensors, that are put
     into a list or dict in every step, epoch or trial, and never leave it, be it by an object of another file. In a
-    method that nobody is seen to call, as a callback's, that is a note.
+    method that nobody is seen to call, as a callback's, that is a note. So is `copy.deepcopy` of one of them whose
+    variable nobody reads.
 
     ## Why is this bad?
     Each copy is as large as the model, with an optimizer's state three times as large, and stays on the device on
@@ -68,6 +70,7 @@ class SnapshotsKept(Rule):
     triggers = (
         Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
         Trigger(inserts=True, names=frozenset(["load", "load_file", "load_url", "load_state_dict_from_url"])),
+        Trigger(names=frozenset(["deepcopy"])),
         Trigger(imports=True),
     )
 
@@ -77,6 +80,8 @@ class SnapshotsKept(Rule):
             yield _finding(facts, snapshot)
         for averaged in facts.averaged_loads:
             yield _averaged(facts, averaged)
+        for unread in facts.unread_copies:
+            yield _unread(facts, unread)
 
 
 def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
@@ -117,4 +122,16 @@ def _averaged(facts: Facts, averaged: AveragedLoads) -> Finding:
             Step(facts.statement_of(load.call), "each turn reads another checkpoint"),
             Step(store.statement, f"`{averaged.name}` keeps it here"),
         ),
+    )
+
+
+def _unread(facts: Facts, unread: UnreadCopy) -> Finding:
+    return peak(
+        unread.statement,
+        (
+            f"nobody reads `{unread.name}`: a whole copy of `{unread.subject}` is made in vain, and stays in memory"
+            f" until `{unread.copy.function.name}` returns or makes the next one; leave it out",
+        ),
+        note=True,
+        evidence=(Step(facts.statement_of(unread.copy), HERE),),
     )

@@ -67,6 +67,7 @@ from torchlint.facts.keeping.snapshots import snapshots
 from torchlint.facts.keeping.unheeded import unheeded
 from torchlint.facts.keeping.unloaded import Unloading
 from torchlint.facts.keeping.unloading import Unloadings
+from torchlint.facts.keeping.unread_copies import unread_copies
 from torchlint.facts.repeated.compiling import compilations
 from torchlint.facts.repeated.construction import constructions
 from torchlint.facts.repeated.growth import growths, made_for
@@ -294,6 +295,9 @@ class Facts(Solved):
 
     snapshots = cached_property(snapshots)
     """Copies of a model that a container collects."""
+
+    unread_copies = cached_property(unread_copies)
+    """Copies of a model that a variable has and nobody reads."""
 
     @cached_property
     def growing_caches(self) -> list[CacheGrowth]:
