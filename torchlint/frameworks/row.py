@@ -29,6 +29,7 @@ class Holds(Symbol):
     KEEPS = "the object or function keeps the argument as it is, with its graph"
     DETACHES = "the object keeps its arguments without their graph, or numbers of them, and trains on none"
     BACKWARD = "the call runs backward on the argument"
+    DIFFERENTIATES = "the call differentiates the argument for the parameters of its object, and adds to no gradient"
     RETURNS = "the call returns its arguments, moved and wrapped, in their order"
     MAKES_ENGINE = "the call returns a wrapped model, which also runs backward, and its optimizer"
     TRAINS = "the call runs a whole training"

@@ -8,6 +8,7 @@ _SKORCH_CALLBACK = "https://skorch.readthedocs.io/en/stable/user/callbacks.html"
 _SKORCH_NET = "https://skorch.readthedocs.io/en/stable/net.html"
 _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_model.html"
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
+_LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/algorithms"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
 
@@ -16,6 +17,7 @@ SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
+LEARNERS = ("learn2learn.algorithms.MAML", "learn2learn.algorithms.MetaSGD", "learn2learn.algorithms.GBML")
 IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
 IGNITE_STEPS = ("ITERATION_*", "GET_BATCH_*")
 IGNITE_EPOCHS = ("EPOCH_*",)
@@ -97,6 +99,8 @@ TRAINING = (
     Row("mmengine", ("mmengine.model.BaseModel",), Holds.NO_GRAD,
         "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.runner.ValLoop.html",
         ("val_step", "test_step")),
+    Row("learn2learn", LEARNERS, Holds.DIFFERENTIATES, f"{_LEARNERS}/maml.py", ("adapt",), (0, "loss")),
+    Row("learn2learn", LEARNERS, Holds.MODULE, _LEARNERS),
     Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
         (0, "loss")),

@@ -124,16 +124,23 @@ class Evidence:
         return GivenAttributes(self.solution)
 
     def _from_contract(self, call: Value) -> None:
-        """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""
+        """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``.
+
+        Or it asks for the gradients of its own parameters, as ``learner.adapt(loss)`` does.
+        """
         row = contract_of(self.solution, call, Holds.BACKWARD)
-        root = call.argument(*row.argument) if row is not None else None
+        own = contract_of(self.solution, call, Holds.DIFFERENTIATES) if row is None else None
+        told = row or own
+        root = call.argument(*told.argument) if told is not None else None
         if root is None:
             return
+        ends = call.callee.inputs[:1] if own is not None else ()
         backwards = self.solution.graph.backwards
         known = next((backward for backward in backwards if backward.call is call), None)
         if known is None:
             statement = call.statement or call.function.syntax
-            backwards.append(Backward(root, keeps_graph(call), call.function, call.loop, statement, call=call))
+            retains = keeps_graph(call) or own is not None  # a gradient that is learnt from has the graph of the loss
+            backwards.append(Backward(root, retains, call.function, call.loop, statement, inputs=ends, call=call))
             self.changed = True
         elif known.root is not root:
             known.root = root
