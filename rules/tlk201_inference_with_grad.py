@@ -40,7 +40,8 @@ class InferenceWithGrad(Rule):
     What takes arrays as well as tensors, and gives arrays back for these, is a note: nobody trains through an array.
 
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
-    method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
+    method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere or
+    trains by.
 
     ## Why is this bad?
     A forward with gradients on keeps every activation until its output is dropped: two to twenty times the peak of

@@ -456,6 +456,42 @@ def test_an_evaluation_step_of_a_framework_that_a_program_calls_itself() -> None
     assert found(body.format("model.training_step(batch)")) == []
 
 
+METHOD_TRAINED_BY = """
+def teach(model, batches):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in batches:
+        optimizer.zero_grad()
+        scores, choices = {taught}
+        F.cross_entropy(scores, y).backward()
+        optimizer.step()
+def choose(model, batches):
+    kept = list()
+    for x in batches:
+        {guard}_, choices = model.predict(x, legal=True)
+        kept.append(choices)
+    return kept
+def measure(model, batches):
+    {mode}
+    return choose(model, batches)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taught", "mode", "guard", "lines"),
+    [
+        ("model.predict(x)", "model.eval()", "", [9]),
+        ("model.score(x)", "model.eval()", "", []),  # then `predict` may be for answers alone
+        ("model.predict(x)", "model.train()", "", []),
+        ("model.predict(x)", "model.eval()", "with torch.no_grad(): ", []),
+    ],
+)
+def test_a_method_over_whose_answer_a_backward_runs_records_one_elsewhere(
+    taught: str, mode: str, guard: str, lines: list[int]
+) -> None:
+    body = METHOD_TRAINED_BY.format(taught=taught, mode=mode, guard=guard)
+    assert found(f"import torch.nn.functional as F{body}") == lines
+
+
 def test_an_evaluation_step_that_is_seen_is_what_it_is() -> None:
     body = (
         "class Net(nn.Module):\n    @torch.no_grad()\n    def test_step(self, x):\n        return self.net(x)\n"

@@ -45,11 +45,11 @@ class UnseenMethods:
         """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen, or runs such code.
 
         Frameworks switch gradients off around such a method, so that it does not do so itself; of another method the
-        file says it by a call of it under a guard.
+        file says it by a call of it under a guard, or by a backward over what it gives.
         """
         name = call.callee.name
         is_step = name.endswith("_step") and name in method_names(Holds.NO_GRAD)
-        if not (is_step or name in self._guarded_methods):
+        if not (is_step or name in self._guarded_methods or name in self._trained_methods):
             return False
         functions = self.solution.functions_of(call)
         return all(self._runs_unseen(one, HOPS) for one in functions) and self.is_in_evaluation(call)
@@ -79,6 +79,13 @@ class UnseenMethods:
         """The names of the methods of models that are called under a guard somewhere in the file."""
         guarded = (call for call in self.solution.graph.of(Op.CALL) if call.mode is Mode.OFF)
         names = {call.callee.name for call in guarded if self._is_of_module(call)}
+        return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
+
+    @cached_property
+    def _trained_methods(self) -> frozenset[str]:
+        """The names of the methods of models, in code that is not seen, over whose answer a backward runs."""
+        trained = (call for call in self.flows.trained if call.op is Op.CALL and self._is_of_module(call))
+        names = {call.callee.name for call in trained if call.arguments and not self.solution.functions_of(call)}
         return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
 
     def is_in_evaluation(self, call: Value) -> bool:
