@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
+from torchlint.facts.autograd.columns import lists_of_rows, parts_read
 from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.autograd.written import brings_graph, made_of, written_into
 from torchlint.facts.values.dictionaries import surely_lists_keys
@@ -51,6 +52,8 @@ class Ancestry:
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
+        self.rows = {one.made: one for one in lists_of_rows(solution)}
+        self._read_of_rows = dict(parts_read(list(self.rows.values())))
 
     def _around(self, holder: Value) -> Iterator[Value]:
         """What a part is taken of, as far as nothing is known to be that part.
@@ -142,6 +145,8 @@ class Ancestry:
         solution = self.solution
         if value.op is Op.COMPARISON:
             return []
+        if value in self._read_of_rows:
+            return self._read_of_rows[value]
         found = self.given_to(value) if value.op is Op.CALL else list(value.inputs)
         if value.place is not None:
             found += solution.stored.get(value.place, ())

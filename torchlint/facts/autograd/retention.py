@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostic import Level, Memory
+from torchlint.facts.autograd.columns import Rows
 from torchlint.facts.keeping.left_fields import left_in
 from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
@@ -111,11 +112,25 @@ def retention_in(
     """
     if any(holder in facts.flows.wanted for holder in holders):
         return None
+    rows = next((facts.flows.ancestry.rows[one] for one in holders if one in facts.flows.ancestry.rows), None)
+    if rows is not None:
+        uses = _unread(facts, rows, uses)
     is_trained_on = any(map(facts.flows.is_trained_on, holders))
     if not is_trained_on:
         return retention_of(facts, holders[0], uses)
     left = map(partial(cost_of, facts), left_in(facts, statement, uses))
     return min(left, key=lambda retention: retention.level, default=None)
+
+
+def _unread(facts: Facts, rows: Rows, uses: Sequence[Use]) -> list[Use]:
+    """The parts of rows that nobody takes out of them with their graph, but for what may be put in as another part.
+
+    What a backward needs by another way stays alive for that.
+    """
+    flows = facts.flows
+    wanted = (one for one in rows.read if one in flows.trained or one in flows.escaped or one in flows.inspected)
+    taken = {part for one in wanted for part in rows.at(rows.read[one])}
+    return [use for use in uses if use.value not in taken and use.value not in flows.trained]
 
 
 def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
