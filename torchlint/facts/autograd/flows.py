@@ -15,13 +15,16 @@ from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.autograd.belated import by_belated
 from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.autograd.shown import shown
+from torchlint.facts.autograd.trained_methods import answers_with_graph, graph_begun_at
 from torchlint.facts.autograd.unseen_training import is_given_what_trains
 from torchlint.facts.values.domain import (
     Argument,
+    Carrier,
     Container,
     Derived,
     Instance,
     Module,
+    Tensor,
     Unknown,
     surely_graphless,
 )
@@ -74,6 +77,17 @@ class Flows(Liveness):
         if not any(backward.is_of_callers for backward in backwards):
             return frozenset()
         return self.spent_roots - self._behind([one for one in backwards if not one.is_of_callers])
+
+    def live(self, value: Value) -> Tensor | Carrier | None:
+        """Evidence that ``value`` may have a graph on a real path, or None; see ``trained_methods.py`` as well."""
+        known = super().live(value)
+        is_told = known is None and value in self.method_answers and self.modes.records(value)
+        return graph_begun_at(value) if is_told else known
+
+    @cached_property
+    def method_answers(self) -> frozenset[Value]:
+        """What methods of networks give that are not seen, but known to record a graph."""
+        return answers_with_graph(self)
 
     # -- consumption ----------------------------------------------------------------------------------------------
 

@@ -160,7 +160,7 @@ class Steps:
 
         What makes an object may try out its layers: that is no step.
         """
-        if self.is_forward(call):
+        if self.is_forward(call) or not self.flows.method_answers.isdisjoint((call, *call.users)):
             return True
         if depth == 0 or not self.flows.modes.records(call):
             return False

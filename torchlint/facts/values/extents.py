@@ -13,9 +13,10 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.dictionaries import is_item
 from torchlint.facts.values.domain import Container, Plain
-from torchlint.facts.values.frameworks import is_given_on_device, may_be_module
+from torchlint.facts.values.frameworks import is_given_on_device
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.network_methods import is_method_of_module
 from torchlint.facts.values.reaching import reached
 
 REDUCTIONS = frozenset(
@@ -76,13 +77,7 @@ class Extents:
 
     def is_method_of_module(self, call: Value) -> bool:
         """Whether a CALL runs a method of a module that is not one of every module: ``model.generate(x)``."""
-        if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE:
-            return False
-        if call.callee.name in torch_api.module_methods() or self.solution.functions_of(call):
-            return False
-        if stored_at(self.solution, call.callee):
-            return False  # what is kept there is called, ``self.encoder(x)``
-        return may_be_module(self.solution, call.callee.inputs[0])
+        return is_method_of_module(self.solution, call)
 
     def _sources(self, value: Value) -> list[Value]:
         """What ``value`` is another form of."""
