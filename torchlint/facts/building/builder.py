@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Set
 
 import libcst as cst
@@ -14,7 +15,7 @@ from torchlint.facts.building.returned import hand_out_as_annotated
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module_class, is_told_of
 from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, ValueGraph
 from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.overriding import is_left_open
@@ -156,6 +157,17 @@ def _with_stars(module: cst.Module, imports: dict[str, str], assigned: Set[str],
     if not stars:
         return imports
     wanted = {node.value for node in walk(module) if type(node) is cst.Name} - assigned
+    all_seen = True
     for star in reversed(stars):
-        imports = {**project.starred(star, wanted), **imports}
+        given = project.starred(star, wanted) or (_told_of(star, wanted) if all_seen else {})
+        all_seen = all_seen and (
+            bool(given) or star.startswith("torch.")
+        )  # what is not seen may bring names in place of those before it
+        imports = {**given, **imports}
     return imports
+
+
+def _told_of(star: str, wanted: Set[str]) -> dict[str, str]:
+    """What torch has under some names in a module of which a file imports all; Python's own names are left to it."""
+    names = (name for name in wanted if not name.startswith("_") and not hasattr(builtins, name))
+    return {name: full for name in names if is_told_of(full := f"{star}.{name}")}

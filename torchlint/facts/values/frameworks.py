@@ -7,6 +7,7 @@ framework's, save where the table says that nobody else has it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 
 import libcst as cst
@@ -29,6 +30,14 @@ OF_OTHERS = OTHER_LIBRARIES | {"tensorflow", "keras", "haiku", "equinox", "sonne
 def promises(full_name: str, holds: Holds) -> tuple[Row, ...]:
     """The rows of the table that say one thing about a class or function with this full dotted name."""
     return tuple(row for row in rows_named(full_name) if row.holds is holds)
+
+
+def is_told_of(full_name: str) -> bool:
+    """Whether torch's data, or the table, know a class or a function of torch by its full dotted name."""
+    if not full_name.startswith("torch."):
+        return False
+    known = torch_api.torch_class(full_name) or torch_api.function(full_name)
+    return known is not None or any(fnmatchcase(full_name, own) for row in rows_named(full_name) for own in row.of)
 
 
 def promised(function: Function, holds: Holds) -> Row | None:
