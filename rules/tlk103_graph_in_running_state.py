@@ -49,7 +49,8 @@ class GraphInRunningState(Rule):
     purpose.
 
     What a layer computes from its input under `if self.training:` by code that is not seen is a note: it has a graph
-    unless that code ended it.
+    unless that code ended it. So is what an observer of torch's quantization keeps of the activations that it watches,
+    which have one where the network trains.
 
     ## Fix safety
     Safe where the operand is a tensor with a graph on every path; the numbers stay the same to the bit.

@@ -30,6 +30,21 @@ class ContractProgram:
     notes: bool = True
 
 
+WATCHES_ACTIVATIONS = ContractProgram(
+    """
+class Lowest(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+
+    def METHOD(self, x):
+        self.low.copy_(torch.minimum(self.low, x.min()))
+        return x
+""",
+    "TLK103",
+    finds=True,
+)
+
 INFERS = ContractProgram(
     """
 class Task(KNOWN):
@@ -810,6 +825,7 @@ _BY_KIND = {
     Holds.DETACHES: KEPT_WITHOUT_GRAPH,
     Holds.BACKWARD: BACKWARD_OF_AN_ITEM,
     Holds.DIFFERENTIATES: BACKWARD_OF_AN_ITEM,
+    Holds.WATCHES: WATCHES_ACTIVATIONS,
     Holds.RETURNS: GIVEN_BACK,
     Holds.MAKES_ENGINE: ENGINE,
     Holds.TRAINS: TRAINS_WITH_A_CHECKPOINT,

@@ -46,6 +46,7 @@ class Holds(Symbol):
     ENCODES = (
         "the method runs networks of its object and gives what they computed, with its graph, for the object's call"
     )
+    WATCHES = "networks call the method with their activations, also while they train: what it keeps must be detached"
     COUNTS = "an attribute of this name is another number in each step"
     HANDS_ON = "an attribute of the object is what the function that it was made with returned last, with its graph"
     GIVES_TRAINED = "the framework calls the function that it is given with what it has run a backward over"

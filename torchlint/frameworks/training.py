@@ -8,6 +8,7 @@ _SKORCH_CALLBACK = "https://skorch.readthedocs.io/en/stable/user/callbacks.html"
 _SKORCH_NET = "https://skorch.readthedocs.io/en/stable/net.html"
 _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_model.html"
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
+_OBSERVERS = "https://github.com/pytorch/pytorch/blob/v2.7.0/torch/ao/quantization/observer.py"
 _LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/algorithms"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
@@ -17,6 +18,11 @@ SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
+OBSERVERS = (
+    "torch.ao.quantization.observer.*ObserverBase", "torch.ao.quantization.observer.MinMaxObserver",
+    "torch.ao.quantization.observer.MovingAverage*MinMaxObserver", "torch.ao.quantization.observer.HistogramObserver",
+    "torch.ao.quantization.observer.PerChannelMinMaxObserver",
+)  # fmt: skip
 LEARNERS = ("learn2learn.algorithms.MAML", "learn2learn.algorithms.MetaSGD", "learn2learn.algorithms.GBML")
 IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
 IGNITE_STEPS = ("ITERATION_*", "GET_BATCH_*")
@@ -117,6 +123,7 @@ TRAINING = (
         ("get_trace",)),
     Row("pyro", ("pyro.infer.*ELBO",), Holds.SCORES,
         "https://docs.pyro.ai/en/stable/inference_algos.html#pyro.infer.trace_elbo.Trace_ELBO.loss", ("loss",)),
+    Row("torch", OBSERVERS, Holds.WATCHES, f"{_OBSERVERS}#L538", ("forward",)),
     Row("torch", ("torch.nn.Module", "torch.jit.ScriptModule", "torch.fx.GraphModule"), Holds.MODULE,
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html", distinctive=True),
 )  # fmt: skip

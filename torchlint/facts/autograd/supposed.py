@@ -18,7 +18,7 @@ from torchlint.facts.autograd.returned_losses import ReturnedLosses, is_layer_in
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.extents import is_loss_function
-from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.syntax.tree import walk
 
@@ -44,7 +44,7 @@ class Suppositions:
         """Updates from tensors that may have a graph, where no operand surely brings one."""
         lifetimes = self.facts.lifetimes
         beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
-        may_train = self._asks_whether_it_trains or self._returns_loss
+        may_train = self._asks_whether_it_trains or self._returns_loss or self._watches_networks
         states = Accumulations(lifetimes, self.is_from_layer_input).found if may_train else []
         states = [state for state in states if state.is_state and self._is_for_training(state)]
         found = [*beside, *states]
@@ -52,7 +52,12 @@ class Suppositions:
         return [once[statement] for statement in once if statement not in self.facts.accumulating]
 
     def _is_for_training(self, state: Accumulation) -> bool:
-        """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of."""
+        """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of.
+
+        An observer is called with the activations of a network, also while that trains.
+        """
+        if watches_networks(state.update.function):
+            return True
         if self._is_training(state.statement, state.update.function):
             return True
         return any(self._losses.train_through(use.value, state.held) for use in state.added)
@@ -84,6 +89,10 @@ class Suppositions:
     def _returns_loss(self) -> bool:
         forwards = (f for f in self.facts.graph.functions if f.owner is not None and is_forward(f))
         return any(is_loss_function(call) for one in forwards for call in self.facts.steps.calls_in(one))
+
+    @cached_property
+    def _watches_networks(self) -> bool:
+        return any(map(watches_networks, self.facts.graph.functions))
 
     @cached_property
     def _asks_whether_it_trains(self) -> bool:

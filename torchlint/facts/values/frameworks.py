@@ -128,6 +128,11 @@ def is_for_inference(function: Function) -> bool:
     return promised(function, Holds.INFERS) is not None
 
 
+def watches_networks(function: Function) -> bool:
+    """Whether networks call this method with their activations while they train: the forward of an observer."""
+    return promised(function, Holds.WATCHES) is not None
+
+
 def is_start(function: Function) -> bool:
     """Whether a framework calls this method once, before a training."""
     return promised(function, Holds.ONCE) is not None
