@@ -375,9 +375,11 @@ def _is_no_tensors(call: Value) -> bool:
     """Whether a method is named as one of tensors, and is none.
 
     ``memory.add(state, action, value)``: no tensor, and no container either, adds several things at once.
-    ``queue.put(x, y)`` as a statement: what only computes is of no use there.
+    ``queue.put(x, y)`` and ``terms.add("depth", loss)`` as statements: what only computes is of no use there.
     """
     operation, name = torch_api.method(call.callee.name), call.callee.name
+    if name in ("add", "append") and call.is_bare:
+        return len(call.arguments) > 1 and "out" not in call.keys
     if name in ("add", "append"):
         return sum(isinstance(key, int) for key in call.keys[1:]) > 2
     return call.is_bare and name == "put" and operation is not None
