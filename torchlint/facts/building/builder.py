@@ -94,6 +94,8 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
     builder.breaks, builder.continues = [], []
     if _is_seen_elsewhere(function):
         builder.linker.passed_to(function)
+    elif _makes_module(function):
+        builder.linker.objects_passed_to(function)
     for parameter in function.parameters:
         parameter.reference = annotated_class(builder, parameter.syntax)
         if isinstance(parameter.syntax, cst.Param):
@@ -126,6 +128,13 @@ def _is_seen_elsewhere(function: Function) -> bool:
     at_top = function.parent is not None and function.parent.parent is None
     is_public = owner is None or name == "__init__" or not name.startswith("_")
     return at_top and is_public and bool(function.parameters) and isinstance(function.syntax, cst.FunctionDef)
+
+
+def _makes_module(function: Function) -> bool:
+    """Whether a function is the ``__init__`` of a module at the top level of the file, and is given something."""
+    owner, at_top = function.owner, function.parent is not None and function.parent.parent is None
+    is_initializer = owner is not None and function.name == "__init__" and is_module_class(owner)
+    return at_top and is_initializer and len(function.parameters) > 1
 
 
 def _as_block(module: cst.Module) -> cst.BaseSuite:

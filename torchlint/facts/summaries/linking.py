@@ -18,7 +18,7 @@ from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.parts import Part, PartKind, Shape
-from torchlint.facts.summaries.passed import Passed, gathered, of_first_file, passed_shape
+from torchlint.facts.summaries.passed import Passed, gathered, made_of_classes, of_first_file, passed_shape
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
 from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary
 from torchlint.facts.summaries.units import Methods, Unit
@@ -94,6 +94,12 @@ class Linker:
                 self.foreign.evaluated.add(parameter)
             if all(maker.is_frozen for maker in makers):
                 self.foreign.given_frozen.add(parameter)
+
+    def objects_passed_to(self, function: Function) -> None:
+        """Say what other files pass to a module that is made, as far as it is made of classes: be it its memory."""
+        for parameter, known in self._known(function, self.imports):
+            if made_of_classes(*known[0]):
+                self._say_passed(parameter, *known[0])
 
     def added(self, parameter: Value) -> None:
         """Say that a function adds its parameter to a list: what it is passed call by call is all in there."""

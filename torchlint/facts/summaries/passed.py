@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchlint.facts.summaries.imports import Passing
+from torchlint.facts.summaries.imports import Kind, Passing
 from torchlint.facts.summaries.parts import OLDER, Part, PartKind, Shape
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ def of_first_file(known: Sequence[Passed]) -> list[Maker]:
     """What is passed in all calls of the file of the first one."""
     makers = (made for passing, made in known if passing.path == known[0][0].path)
     return list(dict.fromkeys(maker for made in makers for maker in made))
+
+
+def made_of_classes(passing: Passing, makers: Sequence[Maker]) -> bool:
+    """Whether all that may be passed in a call are objects of classes, each told by its name."""
+    named = [] if any(maker.in_list or maker.item >= 0 for maker in makers) else [maker.name for maker in makers]
+    found = [passing.imports.find(name) for name in named]
+    return bool(found) and all(one is not None and one.kind is Kind.CLASS and not one.rest for one in found)
 
 
 def passed_shape(makers: Sequence[Maker]) -> Shape:

@@ -134,6 +134,11 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
 def _passed_elsewhere(solution: Solution, parameter: Value) -> Abstract:
     """What other files pass for a parameter, where all of that is known to be objects."""
     passed = solution.given(parameter) if parameter in solution.graph.foreign.passed else BOTTOM
+    function = parameter.function
+    if function.owner is not None and is_module_class(function.owner) and not function.is_foreign:
+        # Networks are made of each other, and known by their use.
+        is_plain = all(isinstance(atom, Instance) and is_plain_class(atom.cls) for atom in passed)
+        return passed if is_plain else BOTTOM
     return passed if all(isinstance(atom, Instance | Module | Tool | Container) for atom in passed) else BOTTOM
 
 
