@@ -17,6 +17,7 @@ import libcst as cst
 from torchlint.facts.autograd.chains import DEPTH, PAIR_STATES, TENSOR_STATES, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.autograd.gradient_ends import ends_in_its_step
+from torchlint.facts.autograd.kept_to_itself import keeps_all_to_itself
 from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.counters import counts_its_turns
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
@@ -203,7 +204,8 @@ class CarriedStates:
         function, owner = store.function, store.function.owner
         if owner is None or is_forward(function) or self.solution.callers.get(function):
             return False
-        if function not in self.facts.inferences.found and not self._is_only_read(function):
+        is_read = function in self.facts.inferences.found or self._is_only_read(function)
+        if not is_read and not keeps_all_to_itself(self.facts, made_by(store.value), store, homes):
             return False
         cutting = self.lifetimes.cut_by(homes)
         without = sorted({owner.name, *(one.name for one in cutting)})
