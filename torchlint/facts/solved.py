@@ -52,6 +52,7 @@ class Solved(Repairs):
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
         others_train: whether another file of the run that uses this one trains.
+        others_train_beside: whether another file of the run trains while it has an object of a class of this one.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
         others_train_through: whether another file of the run may run a backward over what such an attribute has.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
@@ -86,6 +87,7 @@ class Solved(Repairs):
         self.others_only_read = project.only_read
         self.others_train_on_result = project.train_on_result
         self.others_train = project.train
+        self.others_train_beside = project.train_beside
         self.others_train_on = project.train_on
         self.others_train_through = project.train_through
         self.trains_without = project.trains_without

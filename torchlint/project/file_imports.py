@@ -73,6 +73,9 @@ class FileImports:
     def train(self) -> bool:
         return self.project.readers.train(self.path)
 
+    def train_beside(self, cls: str, ending: str) -> bool:
+        return self.project.readers.train_beside(self.path, cls, ending)
+
     def train_on(self, attribute: str, *, by_bases: bool = True) -> bool:
         return self.project.readers.train_on(self.path, attribute, by_bases=by_bases)
 

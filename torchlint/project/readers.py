@@ -9,6 +9,7 @@ from torchlint.project.differentiated import differentiates_result, may_differen
 from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.trained import may_train, trains_on_attribute
+from torchlint.project.training_beside import trains_beside
 from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
 
 __all__ = ["Readers"]
@@ -86,6 +87,16 @@ class Readers:
         with self._files.asked():
             trainers = (other for other in self._files.others(path) if may_train(self._files.text_of(other)))
             return any(self._files.works_on(other, path) for other in trainers)
+
+    def train_beside(self, path: str, cls: str, ending: str) -> bool:
+        """Whether a file that reaches ``path`` trains while it has an object of its class ``cls``.
+
+        It is made before, and the method ``ending`` is called after that at best.
+        """
+        with self._files.asked():
+            making = [one for one in self._files.mentioning_others(path, cls) if self._files.works_on(one, path)]
+            trees = (self._files.tree_of(one) for one in making if may_train(self._files.text_of(one)))
+            return any(tree is not None and trains_beside(tree, cls, ending) for tree in trees)
 
     def train_on(self, path: str, attribute: str, *, by_bases: bool = True) -> bool:
         """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.

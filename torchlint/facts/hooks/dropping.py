@@ -25,12 +25,27 @@ def is_ever_dropped(facts: Facts, homes: Sequence[Place | Value]) -> bool:
     lasting = [home for home in homes if not (isinstance(home, Place) and isinstance(home.owner, Function))]
     kept = lasting or list(homes)
     resetters = facts.lifetimes.resetters(kept) | _emptying_items(facts, kept)
-    return any(
-        # A statement calls `__exit__` or `__call__`, and does not mention it.
-        facts.solution.callers.get(one) or one.name.startswith("__") or not facts.others_never_mention(one.name)
-        for one in resetters
-        if one.name != "__init__"
-    )
+    return any(_may_be_asked_for(facts, one) for one in resetters if one.name != "__init__")
+
+
+def _may_be_asked_for(facts: Facts, resetter: Function) -> bool:
+    """Whether anybody may call what empties a holder, be it not only where its hooks are taken off for good."""
+    if resetter.name.startswith("__"):
+        return True  # a statement calls `__exit__` or `__call__`, and does not mention it
+    callers = {call.function for call in facts.solution.callers.get(resetter, ())}
+    if _ends(facts, resetter):
+        return bool(callers)
+    is_for_end = all(_ends(facts, one) and not facts.solution.callers.get(one) for one in callers)
+    return not (is_for_end and facts.others_never_mention(resetter.name))
+
+
+def _ends(facts: Facts, method: Function) -> bool:
+    """Whether a method takes the hooks of its object off, which other files make once, and train before that."""
+    removals = (call for hook in facts.hooks.found for call in facts.hooks.removals(hook.registration))
+    if method.owner is None or method.name.startswith("__") or all(call.function is not method for call in removals):
+        return False
+    is_once = facts.others_call_once(method.owner.name) and not facts.repeats(method.name)
+    return is_once and facts.others_train_beside(method.owner.name, method.name)
 
 
 def _emptying_items(facts: Facts, homes: Sequence[Place | Value]) -> set[Function]:

@@ -298,15 +298,15 @@ class Hooks:
             at.function is not within for at in self._lifted(forward)
         ):
             return True
-        return any(self._precedes(removal, forward) for removal in self._removals(hook.registration))
+        return any(self._precedes(removal, forward) for removal in self.removals(hook.registration))
 
     def _is_removed_within(self, registration: Value) -> bool:
         """Whether the function that registers a hook removes it again: by ``with``, or by its handle."""
         entered = self.facts.parents.get(registration.syntax) if registration.syntax is not None else None
-        removals = self._removals(registration)
+        removals = self.removals(registration)
         return isinstance(entered, cst.WithItem) or any(one.function is registration.function for one in removals)
 
-    def _removals(self, registration: Value) -> list[Value]:
+    def removals(self, registration: Value) -> list[Value]:
         """``handle.remove()`` of what ``registration`` gave, directly or by a list of handles.
 
         What a context manager of the file removes after its ``yield`` is there as long as its block runs.

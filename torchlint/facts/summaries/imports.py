@@ -139,6 +139,12 @@ class Imports(Protocol):
     def train(self) -> bool:
         """Whether another file of the run that reaches this one trains."""
 
+    def train_beside(self, cls: str, ending: str) -> bool:
+        """Whether another file of the run trains while it has an object of a class of this one.
+
+        It makes one before, and calls the method ``ending`` of it, if at all, after that.
+        """
+
     def train_on(self, attribute: str, *, by_bases: bool = True) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute.
 
@@ -245,6 +251,10 @@ class NoImports:
         return False
 
     def train(self) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def train_beside(self, cls: str, ending: str) -> bool:
         """Nobody else is seen."""
         return False
 
