@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from torchlint.frameworks import Holds, method_names
 from torchlint.project.called_names import called_names
 from torchlint.project.trained import INFERRING
+from torchlint.project.uses import NUMBERS
 from torchlint.syntax.python_tree import children, last_name, walk
 
 __all__ = ["differentiates_result", "may_differentiate"]
@@ -115,7 +116,7 @@ class _File:
         pending, seen = [use], {use}
         while pending:
             current = pending.pop()
-            parts = [part for value in current.values if not isinstance(value, ast.Constant) for part in walk(value)]
+            parts = [part for value in current.values if not isinstance(value, ast.Constant) for part in _whole(value)]
             if any(_calls(part, names) for part in parts):
                 return True
             read = {part.id for part in parts if isinstance(part, ast.Name)}
@@ -138,6 +139,17 @@ class _File:
             return reaching or own  # by an earlier turn of a loop
         around = (self._assigned.get((use.scope[:depth], name)) for depth in reversed(range(len(use.scope))))
         return next((assigned for assigned in around if assigned), [])
+
+
+def _whole(value: ast.AST) -> Iterator[ast.AST]:
+    """An expression and its parts, without those of which only numbers or a cut copy are taken: ``out.detach()``."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        yield node
+        asked = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(asked, ast.Attribute) or asked.attr not in NUMBERS:
+            pending += children(node)
 
 
 def _parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

@@ -16,16 +16,16 @@ import libcst as cst
 
 from torchlint.facts.autograd.collecting_places import collecting
 from torchlint.facts.autograd.left_elsewhere import LeftElsewhere, left_elsewhere
+from torchlint.facts.autograd.left_kinds import is_asked_as_module, is_differentiated_by_hand, is_text
 from torchlint.facts.autograd.looked_at import is_only_looked_at
 from torchlint.facts.autograd.reads import Reads
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.autograd.returned_terms import is_term_of_older_object
 from torchlint.facts.autograd.saved import Saved
 from torchlint.facts.autograd.unseen_terms import UnseenTerms
-from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
-from torchlint.facts.values.evidence import MODULE_ONLY
-from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of, written_key
@@ -85,7 +85,7 @@ class Leftovers:
         return [left for left in (*own, *elsewhere) if left is not None]
 
     def _of_store(self, store: Store) -> Leftover | None:
-        if _is_differentiated_by_hand(store.function):
+        if is_differentiated_by_hand(store.function):
             return None
         if store.kind is Kind.ASSIGN:
             return self._of_assignment(store)
@@ -96,7 +96,7 @@ class Leftovers:
         if store.key is not None or store.index is None:
             return store.key is not None
         leads = [one for one in origins(self.facts, store.index) if one.op not in (Op.PHI, Op.PARAMETER)]
-        return bool(leads) and all(one.op is Op.CONSTANT and _is_text(one) for one in leads)
+        return bool(leads) and all(one.op is Op.CONSTANT and is_text(one) for one in leads)
 
     def _of_item(self, store: Store) -> Leftover | None:
         """``self.latest["logits"] = logits``: the next step puts another value under the same key."""
@@ -161,22 +161,26 @@ class Leftovers:
         fields = self._in_record(store.value) if not live else []
         filled = self._filled(store) if not live else []
         live = live or fields or [part for one in filled for part in self.flows.live_parts(one.value)]
+        terms = [] if live else self._terms(store, places)
+        live = live or terms
         if not live or self._continues(store, places) or self._reads.is_deleted(store):
             return None
         if any(self._may_be_network(part) for part in live):
             return None
         births = [call for place in places for call in self._births_of(place, store.function)]
-        if not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
+        if not terms and not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
             return None
         reads = self._reads.of([*places, *self._fields_of(store.value)] if fields else places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
-        if any(map(_is_asked_as_module, reads)):
+        if any(map(is_asked_as_module, reads)):
             return None  # what is called makes a network: a class that an attribute holds
         heavy = [part for part in live if self._saved.holds_activations(part)]
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
+        if terms and escapes:
+            return None
         live = heavy or live
-        spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
+        spent = bool(terms) or not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
         is_over = spent or (not escapes and self._is_over(store.function, places, live))
         if not is_over and not (self._runs_in_forward(store.function) and is_only_looked_at(self.facts, places, reads)):
             return None
@@ -186,6 +190,11 @@ class Leftovers:
         uses = tuple(uses_of(left.value, left.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(left.statement, text_of(store.target, store.value), uses, spent, certain, not is_over)
+
+    def _terms(self, store: Store, places: list[Place]) -> list[Value]:
+        """A term of the loss that a forward returns, which other files train on, and none asks the object for."""
+        is_term = is_term_of_older_object(self.facts, store.value)
+        return [store.value] if is_term and self._is_trained_elsewhere(store.function, places) else []
 
     def _filled(self, store: Store) -> list[Store]:
         """What the function puts into a container that it has just begun: ``self.maps = []``, ``self.maps.append(w)``.
@@ -391,18 +400,3 @@ class Leftovers:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
         trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
         return trains and is_forward(function) and any(function.owner in made for made in self._made)
-
-
-def _is_text(constant: Value) -> bool:
-    return constant.syntax is not None and isinstance(constant_of(constant.syntax), str)
-
-
-def _is_asked_as_module(value: Value) -> bool:
-    """``self.net_.named_parameters()``: whether something is asked of a value that only modules have."""
-    return any(user.op is Op.ATTRIBUTE and user.name in MODULE_ONLY for user in value.users)
-
-
-def _is_differentiated_by_hand(function: Function) -> bool:
-    """Whether it belongs to an ``autograd.Function``, whose ``ctx`` is another matter."""
-    owner = function.owner
-    return owner is not None and not is_module_class(owner) and any("autograd" in b for b in owner.all_bases())

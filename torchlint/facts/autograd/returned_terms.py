@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.returned_losses import SCALINGS, SUMS
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import is_graphless
+from torchlint.facts.values.domain import Derived, is_graphless
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Op, Value
@@ -19,6 +19,7 @@ from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.imports import Found
 
 
 def called_by(function: Function) -> str:
@@ -38,15 +39,45 @@ def is_trained_by_others(facts: Facts, value: Value) -> bool:
     if value not in _terms(facts, function) or not facts.modes.records(value):
         return False
     name = called_by(function)
-    return facts.others_train_on_result(name) and facts.repeats(name)
+    if facts.others_train_on_result(name) and facts.repeats(name):
+        return True
+    return any(_is_trained_below(one, function.name) for one in _inheriting(facts, function))
+
+
+def is_term_of_older_object(facts: Facts, value: Value) -> bool:
+    """Whether a value in a method is such a term, and no other file makes the object in a loop, for each step anew."""
+    owner = value.function.owner
+    return owner is not None and is_trained_by_others(facts, value) and not facts.repeats(owner.name)
+
+
+def _inheriting(facts: Facts, function: Function) -> Sequence[Found]:
+    """The classes of other files whose objects are called to run a forward that stands in this one."""
+    owner = function.owner if is_forward(function) else None
+    return facts.derived_elsewhere(owner.name) if owner is not None else ()
+
+
+def _is_trained_below(derived: Found, method: str) -> bool:
+    """Whether a class has a method of its base, and other files call one object of it in a loop and train on that."""
+    summary, name = derived.summarise(), f"{derived.name}()"
+    own = {one.name for cls in (summary.classes if summary else ()) if cls.name == derived.name for one in cls.methods}
+    is_inherited = summary is not None and method not in own
+    is_called = is_inherited and derived.imports.train_on_result(name) and derived.imports.repeats(name)
+    return is_called and not derived.imports.repeats(derived.name)
 
 
 def _terms(facts: Facts, function: Function) -> Iterator[Value]:
     """What a function returns on each path, and the numbers with a graph that it adds up to return that."""
     for term in reached(choices(function.result), lambda one: _summands(facts, one)):
-        is_computed = term.op is Op.OPERATION or (term.op is Op.CALL and facts.extents.of(term) is Size.REDUCED)
+        is_computed = term.op is Op.OPERATION or (term.op is Op.CALL and _is_loss(facts, term))
         if is_computed and not all(map(is_graphless, facts.solution.final(term))) and _is_of_given(facts, term):
             yield term
+
+
+def _is_loss(facts: Facts, call: Value) -> bool:
+    """Whether a CALL gives a number, or what functions of the project compute of what they are given."""
+    is_computed = any(isinstance(atom, Derived) for atom in facts.solution.final(call))
+    is_own = bool(facts.solution.functions_of(call)) and is_computed
+    return is_own or facts.extents.of(call) is Size.REDUCED
 
 
 def _summands(facts: Facts, value: Value) -> Sequence[Value]:
