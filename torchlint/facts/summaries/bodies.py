@@ -56,7 +56,9 @@ class Bodies:
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         loops = self._loops(summary.loops, function, unit)
-        calls = [self._call(call, function, unit, loops) for call in summary.calls]
+        calls: list[Value] = []
+        for call in summary.calls:
+            calls.append(self._call(call, function, unit, loops, calls))
         function.result = self._linker.make(Op.PHI, (), function, name="<result>")
         given_back = () if function.is_converted else summary.result
         known = tuple(
@@ -150,7 +152,7 @@ class Bodies:
             called = calls[part.position]
             for key, _ in part.items:
                 called = self._linker.make(Op.ELEMENT, (called,), function, keys=(key,))
-            return self._linker.make(Op.OPERATION, (called,), function) if part.flag else called
+            return self._of_call(called, function, is_computed=part.flag)
         items = [
             self._returned(shape[0], calls, unit, function)
             if any(map(_comes_of_calls, shape))
@@ -161,6 +163,10 @@ class Bodies:
             if shape[0].kind is PartKind.SUMMED:
                 items[position] = self._sum_of(items[shape[0].position], function)
         return self._linker.make(Op.CONTAINER, tuple(items), function, keys=tuple(key for key, _ in part.items))
+
+    def _of_call(self, call: Value, function: Function, *, is_computed: bool) -> Value:
+        """What a call returns, or a tensor that is computed from that."""
+        return self._linker.make(Op.OPERATION, (call,), function) if is_computed else call
 
     def _sum_of(self, summands: Value, function: Function) -> Value:
         """The CALL that sums up all that a container holds."""
@@ -222,8 +228,10 @@ class Bodies:
             self._linker.add_backward(part, function, None, proves=False)
         return value
 
-    def _call(self, summary: CallSummary, function: Function, unit: Unit, loops: Sequence[Loop]) -> Value:
-        """The skeleton of a call: what is called, where, and what becomes of it."""
+    def _call(
+        self, summary: CallSummary, function: Function, unit: Unit, loops: Sequence[Loop], earlier: Sequence[Value]
+    ) -> Value:
+        """The skeleton of a call: what is called, where, with what of ``earlier`` ones, and what becomes of it."""
         loop = loops[summary.loop] if summary.loop >= 0 else None
         if summary.base >= 0:
             callee = self._attribute(function.parameters[summary.base], summary.path, Mode(summary.mode))
@@ -231,8 +239,9 @@ class Bodies:
             callee = self._linker.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
         else:
             callee = self._linker.value_of((Part(PartKind.MODULE, flag=True),), unit, function)
-        given = tuple(function.parameters[position] for _, position in summary.arguments)
-        keys = (None, *(key for key, _ in summary.arguments))
+        given = [function.parameters[position] for _, position in summary.arguments]
+        given += [self._of_call(earlier[number], function, is_computed=flag) for _, number, flag in summary.computed]
+        keys = (None, *(key for key, *_ in (*summary.arguments, *summary.computed)))
         call = self._linker.make(
             Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
         )

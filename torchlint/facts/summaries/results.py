@@ -56,10 +56,16 @@ class Results:
             return self._by_a_network(value, calls)
         if value.op is Op.ELEMENT and value.inputs[0] in calls and value.keys[0] is not None:
             return Part(PartKind.RESULT, position=calls.index(value.inputs[0]), items=((value.keys[0], ()),))
+        called = self.call_behind(value, calls)
+        return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
+
+    def call_behind(self, value: Value, calls: list[Value]) -> Value | None:
+        """The one of ``calls`` whose result a value is, or is computed from; None for anything else."""
+        if not self.solution.may_be(value, Unknown):
+            return None
         only_computes = self._only_computes(value)
         called = self._computed_from(value, calls) if only_computes or value not in calls else value
-        called = value if called is None and value in calls else called
-        return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
+        return value if called is None and value in calls else called
 
     def _by_a_network(self, value: Value, calls: list[Value]) -> Part | None:
         """What is returned has a graph if a network that the function is given trains: that shows where it is given."""

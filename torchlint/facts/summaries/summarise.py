@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -290,7 +291,20 @@ class _Summariser:
                     is_live=any(map(is_live, self.solution.final(call))),
                     leaves=call in self.flows.leaving or call in self.facts.taps.leaving,
                 )
-        return dict(list(found.items())[:MOST_CALLS])
+        found = dict(list(found.items())[:MOST_CALLS])
+        return {call: replace(told, computed=self._computed(call, told, list(found))) for call, told in found.items()}
+
+    def _computed(self, call: Value, told: CallSummary, calls: list[Value]) -> tuple[tuple[str | int, int, bool], ...]:
+        """The arguments of a function or method of the file that come of an earlier one of ``calls``."""
+        is_own = bool(told.function) or (told.base == 0 and len(told.path) == 1)
+        if not is_own or not self.solution.functions_of(call):
+            return ()
+        earlier, found = calls[: calls.index(call)], list[tuple[str | int, int, bool]]()
+        for key, argument in zip(call.keys[1:], call.arguments, strict=True):
+            of = self._results.call_behind(argument, earlier) if key is not None and earlier else None
+            if key is not None and of is not None:
+                found.append((key, earlier.index(of), of is not argument))
+        return tuple(found)
 
     def _handed(self, function: Function) -> Iterator[CallSummary]:
         """``_run(self.teacher, x)``: the calls of functions that run what an object hands to them, as if it did."""

@@ -72,6 +72,9 @@ class CallSummary:
         base: the parameter that leads to what is called, from 0; -1 for a module that is found otherwise.
         path: the attributes that lead from it to what is called.
         arguments: for each parameter that is passed on, the position or keyword under which, and its own position.
+        computed: of a function or method of the file, for each argument that comes of an earlier call, the position
+            or keyword under which, which of :attr:`FunctionSummary.calls` that is, and whether it is computed from
+            what that returns, and not this itself.
         gives_more: it is given other things as well.
         mode: the grad mode there, by its value.
         evaluating: ``.eval()`` was called before it.
@@ -95,6 +98,7 @@ class CallSummary:
     is_trained_on: bool = False
     is_live: bool = False
     leaves: bool = False
+    computed: tuple[tuple[str | int, int, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
