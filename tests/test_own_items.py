@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import HEAD, TRAINING, Program
+from projects import Project
 
 IMPORTS = f"{HEAD}from collections import OrderedDict, UserDict, defaultdict, deque\n"
 
@@ -147,3 +150,101 @@ def test_terms_of_one_step() -> None:
 def test_what_is_read_is_what_was_put_in(cls: str, expression: str, kind: set[str]) -> None:
     program = Program(f"{cls}\nlog = Log()\nlog.note(torch.zeros(3))\nprint({expression})\n")
     assert program.kinds(program.shown()) == kind
+
+
+BOARD = """
+class Meter:
+    def __init__(self):
+        self.rows = []
+
+    def update(self, value):
+        self.rows.append(value{ending})
+
+class Board({base}):
+    {initializer}
+    def update_all(self, value):
+        for meter in {all}:
+            meter.update(value)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "all_of_it", "made"),
+    [
+        ("dict", "self.values()", "log = Board(first=Meter(), second=Meter())"),
+        ("dict", "self.values()", "log = Board({'first': Meter()})"),
+        ("OrderedDict", "self.values()", "log = Board(first=Meter())"),
+        ("list", "self", "log = Board([Meter(), Meter()])"),
+        ("UserDict", "self.values()", "meters = {'first': Meter()}\nlog = Board(meters)"),
+    ],
+)
+def test_an_object_that_is_a_container_begins_with_what_it_is_given(base: str, all_of_it: str, made: str) -> None:
+    def found(ending: str, initializer: str = "") -> list[str]:
+        board = BOARD.format(ending=ending, base=base, initializer=initializer, all=all_of_it)
+        return leaks(board, "log.update_all(loss)", made)
+
+    assert found("") == ["self.rows"]
+    assert found(".detach()") == []
+    assert found("", "def __init__(self, *args, **named): pass") == []  # it takes what it is given for itself
+
+
+BOARD_TRAINED = """
+    import torch
+    from torch import nn
+    from board import Board, Meter
+
+    def train(loader):
+        model = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        log = {made}
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.update_all(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "ending", "told"),
+    [
+        ("Board(first=Meter())", "", ["train.py: TLK105 warning"]),
+        ("Board({'first': Meter()})", "", ["train.py: TLK105 warning"]),
+        ("Board(first=Meter())", ".item()", []),
+        ("Board(first=1.0)", "", []),
+    ],
+)
+def test_a_board_of_another_file_hands_on_to_the_meters_that_it_begins_with(
+    tmp_path: Path, made: str, ending: str, told: list[str]
+) -> None:
+    board = BOARD.format(ending=ending, base="dict", initializer="", all="self.values()")
+    assert Project(tmp_path, {"board.py": board, "train.py": BOARD_TRAINED.format(made=made)}).found() == told
+
+
+BOARD_OF_GIVEN = """
+class Meter:
+    def __init__(self):
+        self.rows = []
+
+    def update(self, value):
+        self.rows.append(value{ending})
+
+class Board:
+    def __init__(self, meters):
+        self.meters = meters
+
+    def update_all(self, value):
+        for meter in self.meters{each}:
+            meter.update(value)
+"""
+
+
+@pytest.mark.parametrize(("given", "each"), [("[Meter()]", ""), ("{'first': Meter()}", ".values()")])
+def test_a_meter_of_another_file_is_no_dict_that_a_loss_makes_longer(tmp_path: Path, given: str, each: str) -> None:
+    def found(ending: str) -> list[str]:
+        board, train = BOARD_OF_GIVEN.format(ending=ending, each=each), BOARD_TRAINED.format(made=f"Board({given})")
+        return Project(tmp_path, {"board.py": board, "train.py": train}).found()
+
+    assert found("") == ["train.py: TLK105 warning"]
+    assert found(".item()") == []

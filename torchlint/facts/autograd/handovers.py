@@ -19,7 +19,7 @@ from torchlint.facts.autograd.returned_terms import called_by, is_trained_by_oth
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere, own_object
 from torchlint.facts.summaries.summary import KeepSummary
-from torchlint.facts.values.domain import LEAF, Container
+from torchlint.facts.values.domain import LEAF, Container, Tensor
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, is_handed_to_method, places_of
@@ -103,9 +103,13 @@ class Handovers:
         return self.facts.repeats(called_by(method), [method.owner.name])
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
-        """The tensors with a graph that are kept of an argument: itself, or what is in it."""
-        if self.flows.live(argument) is not None:
-            return [argument]
+        """The tensors with a graph that are kept of an argument: itself, or what is in it.
+
+        No dict is made longer by a tensor: what ``part.update(loss)`` asks of a part that is not known is no dict.
+        """
+        live = self.flows.live(argument)
+        if live is not None:
+            return [] if isinstance(live, Tensor) and keep.is_dict else [argument]
         if keep.averages and keep.is_computed and self._is_trained(argument):
             return [argument]
         held = self._held(argument, keep)

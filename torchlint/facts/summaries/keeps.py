@@ -134,7 +134,7 @@ class Keeps:
                     given_back=self._moved.given_back_by(store) if shared and into == 0 else (),
                     is_copied=position in copied, own_keys=is_named, some_item=some_item,
                     keyed_by=-1 if averages else self._key_given(store.index, store.function),
-                    of_tensors=self._is_told_of_tensors(store),
+                    is_dict=_updates_by(store, parameters[position]), of_tensors=self._is_told_of_tensors(store),
                 )  # fmt: skip
 
     def _is_told_of_tensors(self, store: Store) -> bool:
@@ -245,7 +245,7 @@ class Keeps:
                 merges = keep.merges or (not keep.of and has_items(argument, of_all=True))
                 some_item = keep.some_item or is_some_item(argument) or has_items(argument, of_all=False)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
-                              is_shared=keep.is_shared and is_same, view=view,
+                              is_shared=keep.is_shared and is_same, view=view, is_dict=keep.is_dict and is_same,
                               is_copied=(keep.is_copied and is_same) or (keep.is_shared and is_copied),
                               is_computed=computed, merges=merges, some_item=some_item,
                               readers=(*keep.readers, *readers) if into else readers,
@@ -358,6 +358,12 @@ class Keeps:
 def _joins_lists(value: Value) -> bool:
     """``self.kept[-9:] + [model]``: whether what is kept is a list to which another one is added."""
     return value.op is Op.OPERATION and any(operand.op is Op.CONTAINER for operand in value.inputs)
+
+
+def _updates_by(store: Store, given: Value) -> bool:
+    """``rows.update(given)``, where that has been given as it is."""
+    is_update = store.call is not None and store.call.callee.name == "update" and not star_of(given)
+    return is_update and store.call is not None and tuple(store.call.arguments[:1]) == (given,)
 
 
 def _is_named_by(store: Store, star: str) -> bool:

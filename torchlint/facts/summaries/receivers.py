@@ -18,6 +18,9 @@ GETTING = "builtins.getattr"
 
 STARS = ("*", "**")
 
+VALUES = "values"
+"""The name of an item that is a value of a dict, and no key."""
+
 
 def link(linker: Linker, told: HandingOver, function: Function, unit: Unit) -> Iterator[Value]:
     """The calls of a function of another file by which it hands over what it is given, one for each source of objects.
@@ -41,18 +44,21 @@ def link(linker: Linker, told: HandingOver, function: Function, unit: Unit) -> I
 
 
 def _items(linker: Linker, told: HandingOver, function: Function, unit: Unit) -> Iterator[Value]:
-    """What the list holds: its items, those of what an object was made with, and what was added to it."""
+    """What the list holds: its items, those of what an object was made with, and what was added to it.
+
+    Of a dict these are its values: a key has no such methods.
+    """
     source = function.parameters[told.base]
     for attribute in told.path:
         source = linker.make(Op.ATTRIBUTE, (source,), function, name=attribute)
-    yield linker.make(Op.ELEMENT, (source,), function, keys=(None,))
+    yield linker.make(Op.ELEMENT, (source,), function, name=VALUES, keys=(None,))
     owner = function.owner
     for name, position, is_list in told.sources if owner is not None else ():
         method = owner.method(name) if owner is not None and name != function.name else None
         if method is not None and method.owner is owner and position < len(method.parameters):
             linker.passed_elsewhere(method, unit)
             given = method.parameters[position]
-            yield linker.make(Op.ELEMENT, (given,), function, keys=(None,)) if is_list else given
+            yield linker.make(Op.ELEMENT, (given,), function, name=VALUES, keys=(None,)) if is_list else given
 
 
 def _callee(linker: Linker, told: HandingOver, item: Value, function: Function) -> Value:

@@ -199,6 +199,7 @@ class KeepSummary:
         own_keys: items of a dict are put under the keys that they have in there.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
         keyed_by: the parameter, from 0, that is the key under which it is put; -1 where none is.
+        is_dict: the parameter is a dict, or what ``part.update(given)`` asks is no container: no tensor is kept so.
         of_tensors: where it is kept is said to hold tensors, ``self.rows: dict[str, torch.Tensor] = {}``.
     """
 
@@ -229,6 +230,7 @@ class KeepSummary:
     some_item: bool = False
     given_back: tuple[tuple[str, int | str | None], ...] = ()
     keyed_by: int = -1
+    is_dict: bool = False
     of_tensors: bool = False
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
+from torchlint.facts.values.beginning_items import begin_with_items
 from torchlint.facts.values.differentiation import differentiate, live
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -116,6 +117,7 @@ class Calls:
             initializer = atom.cls.method("__init__")
             if initializer is not None:
                 self.run_function(value, initializer, bound=True)
+            begin_with_items(self.solution, value, atom.cls)
             return frozenset([Instance(atom.cls)])
         if isinstance(atom, Instance):
             return self._call_instance(value, atom)
