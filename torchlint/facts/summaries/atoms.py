@@ -39,11 +39,17 @@ SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.SUMMED,
 
 
 class Atoms:
-    """Makes the atoms of the values of one file's linker."""
+    """Makes the atoms of the values of one file's linker.
+
+    Attributes:
+        registries: what decorates the classes of which something is an object, as far as that was met, each with what
+            defines it.
+    """
 
     def __init__(self, linker: Linker) -> None:
         """Ask ``linker`` for the definitions that parts name."""
         self._linker = linker
+        self.registries: list[tuple[str, Unit]] = []
 
     def atom(self, part: Part, unit: Unit, value: Value) -> Atom:
         """What a part of a shape, told in ``unit``, is to the value that has it."""
@@ -101,6 +107,11 @@ class Atoms:
         made = [part for part in parts if part.kind is not PartKind.MODULE] or list(parts)
         return made[0] if len(made) == 1 and made[0].kind not in SYMBOLIC else None
 
+    def _registered(self, part: Part, unit: Unit, _: Value) -> Atom:
+        """An object of one of several classes, maybe, and no single atom."""
+        self.registries.append((part.name, unit))
+        return Unknown()
+
     def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
         made = self._linker.containers
         # A global of another file, which functions here read, is one for all of them and older than any call.
@@ -149,6 +160,7 @@ class Atoms:
         PartKind.FUNCTION: _function_reference,
         PartKind.IMPORTED: _imported,
         PartKind.MADE: _made,
+        PartKind.REGISTERED: _registered,
         PartKind.CONTAINER: _container,
         PartKind.GIVEN: _argument,
         PartKind.COMPUTED: _derived,

@@ -163,9 +163,8 @@ class Linker:
         told = [atoms.atom(part, unit, value) for part in shape]
         kinds = [part.kind for part in shape]
         found = frozenset(told)
-        if PartKind.REGISTERED in kinds:
-            names = [part.name for part in shape if part.kind is PartKind.REGISTERED]
-            found = found - UNKNOWN | self._registered(names, unit)
+        for name, there in atoms.registries:
+            found = found - UNKNOWN | self._registered(name, there)
         if PartKind.MADE in kinds and PartKind.MODULE in kinds and PartKind.UNKNOWN not in kinds:
             made = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MADE]
             used = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MODULE]
@@ -174,9 +173,9 @@ class Linker:
             found -= frozenset(used) - frozenset(made) if is_seen else UNKNOWN
         return found or UNKNOWN
 
-    def _registered(self, decorators: Sequence[str], unit: Unit) -> Abstract:
-        """An object of any of the classes that functions of a unit's file decorate; unknown where none is seen."""
-        found = [one for name in decorators for one in unit.found.imports.decorated(name)]
+    def _registered(self, decorator: str, unit: Unit) -> Abstract:
+        """An object of any of the classes that a function of a unit's file decorates; unknown where none is seen."""
+        found = unit.found.imports.decorated(decorator)
         classes = [self._own_class(one) or self._class_at_top(self._unit(one, unit.hops + 1)) for one in found]
         return frozenset(map(Instance, classes)) or UNKNOWN
 
