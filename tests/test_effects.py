@@ -600,10 +600,11 @@ def test_what_a_helper_does_by_one_that_it_imports_is_told_at_its_call(
     for name, text in (("readers", readers), ("further", further), ("nets", nets)):
         (tmp_path / f"{name}.py").write_text(dedent(text))
     text = training(each=call).replace("import tools", "import readers")
-    assert found(tmp_path, text) == codes
-    assert (
-        found(tmp_path, training(before=call.replace("y", "example")).replace("import tools", "import readers")) == []
-    )
+    once = training(before=call.replace("y", "example")).replace("import tools", "import readers")
+    for program, expected in ((text, codes), (once, [])):
+        told = found(tmp_path, program)
+        # What is read and put into evaluation mode runs without a guard, which is another matter.
+        assert [code for code in told if code != "TLK201"] == expected
 
 
 CLEARING = """

@@ -45,6 +45,7 @@ GROWING = [
     ("rows = []", "rows = [*rows, loss]"),
     ("rows = ()", "rows = (*rows, loss)"),
     ("rows = ()", "rows += (loss,)"),
+    ("rows = []", "rows.append((i, loss))"),
     ("rows = []", "heapq.heappush(rows, (i, loss))"),
     ("rows = []", "bisect.insort(rows, loss, key=float)"),
     ("rows, other = [], []", "[k.append(v) for k, v in zip((rows, other), (loss, loss))]"),

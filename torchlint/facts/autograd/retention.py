@@ -125,12 +125,19 @@ def retention_in(
 def _unread(facts: Facts, rows: Rows, uses: Sequence[Use]) -> list[Use]:
     """The parts of rows that nobody takes out of them with their graph, but for what may be put in as another part.
 
-    What a backward needs by another way stays alive for that.
+    What a later backward needs by another way stays alive for that.
     """
     flows = facts.flows
     wanted = (one for one in rows.read if one in flows.trained or one in flows.escaped or one in flows.inspected)
     taken = {part for one in wanted for part in rows.at(rows.read[one])}
-    return [use for use in uses if use.value not in taken and use.value not in flows.trained]
+    needed = {use.value for use in uses if use.value in flows.trained and not _is_spent_at_once(facts, use.value)}
+    return [use for use in uses if use.value not in taken and use.value not in needed]
+
+
+def _is_spent_at_once(facts: Facts, value: Value) -> bool:
+    """Whether the turn that computes a value runs its backward as well."""
+    backward = _backward_of(facts, value) if facts.flows.is_spent(value) else None
+    return backward is not None and backward.loop is not None and backward.loop is value.loop
 
 
 def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:

@@ -71,7 +71,9 @@ class Results:
         """What is returned has a graph if a network that the function is given trains: that shows where it is given."""
         if not all(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in self.solution.final(value)):
             return None
-        parameters = value.function.parameters
+        function, parameters = value.function, value.function.parameters
+        if any(backward.retains and backward.function is function for backward in self.solution.graph.backwards):
+            return None  # its graph is as whole as that of a loss whose backward is still to come
         found = [one for one in reached([value], self._operands_and_items) if one in calls and one.callee in parameters]
         return Part(PartKind.RESULT, position=calls.index(found[0]), flag=True) if len(found) == 1 else None
 
