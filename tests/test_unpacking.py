@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from programs import TRAINING, Program
+from rule_programs import diagnose
 
 from torchlint.facts.turns.unit_tests import UnitTests
+from torchlint.source import Source
 
 JUDGE = """
 def judge(scores, y, both):
@@ -98,3 +101,61 @@ def shared(again: str) -> bool:
 def test_what_replaces_every_item_of_a_dictionary_is_all_that_is_in_it() -> None:
     assert shared("part * 2")
     assert not shared("part.detach()")
+
+
+ROLLOUT = """
+import torch
+from torch import nn
+
+
+class Rollout:
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.chances, self.worths = [], []
+
+    def keep(self, chance, worth, reward=0.0):
+        self.chances.append(chance)
+        self.worths.append(worth)
+
+    def stacked(self):
+        return torch.stack(self.chances), torch.stack(self.worths)
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+        self.rollout = Rollout()
+
+    def act(self, seen):
+        out = self.net(seen)
+        return out.argmax(), (out[0], out[1])
+
+    def update(self):
+        chances, worths = self.rollout.stacked()
+        loss = (chances * worths).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.rollout.clear()
+
+
+def main(world):
+    learner = Learner()
+    for _ in range(1000):
+        for _ in range(5):
+            action, answers = learner.act(world.look())
+            reward = world.step(action.item())
+            {kept}
+        learner.update()
+"""
+
+
+@pytest.mark.parametrize(
+    "passed", ["*answers", "*answers, reward", "answers[0], *answers[1:], reward", "*answers, reward=reward"]
+)
+def test_what_a_star_spreads_over_parameters_is_what_these_are(passed: str) -> None:
+    text = ROLLOUT.replace("{kept}", f"learner.rollout.keep({passed})")
+    assert not diagnose(Source("act.py", text))

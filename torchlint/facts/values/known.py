@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Value, ValueGraph
-from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.parameters import spread_as, spread_into, star_of
 from torchlint.facts.values.texts import texts_of
 from torchlint.facts.values.web_state import STATE, is_state_of_application
 
@@ -135,7 +135,13 @@ class Known:
         calls = self.callers.get(parameter.function, {})
         if star_of(parameter):
             return [given for call in calls for given in self.given_by(call, parameter)]
-        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+        found: list[Value] = []
+        for call, binding in calls.items():
+            if parameter in binding:
+                given = binding[parameter]
+                # Which of what `rollout.add(*answers, reward)` passes it is, nobody says.
+                found += [given] if given is not None else spread_into(call)
+        return found
 
     def given_by(self, call: Value, parameter: Value) -> list[Value]:
         """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""
