@@ -6,6 +6,9 @@ from textwrap import dedent
 
 import pytest
 from programs import Program
+from rule_programs import diagnose
+
+from torchlint.source import Source
 
 HELPER = """
     def requires_grad(model, flag):
@@ -203,3 +206,35 @@ def test_a_parameter_of_one_layer_of_many_freezes_none_of_them() -> None:
     made, told = "nn.ModuleList([nn.Embedding(50, 8), nn.Embedding(50, 8)])", "fixed[0].weight.requires_grad = False"
     program = Program(TABLE.format(made=made, told=told).replace("fixed(x)", "fixed[1](x)"))
     assert program.facts.flows.live_parts(program.value("fixed[1](x)"))
+
+
+GUIDED = """
+import torch
+import torchvision
+from torch import nn
+
+BUILT = {}
+
+
+def guide(name, device):
+    if name not in BUILT:
+        BUILT[name] = {made}
+    return BUILT[name]
+
+
+def main(images, device):
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(net.parameters(), 3e-4)
+    for image in images:
+        features = guide("alex", device)
+        loss = nn.functional.mse_loss(features(net(image)), features(image))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("frozen", "told"), [(".requires_grad_(False)", []), ("", ["TLK203"])])
+def test_a_network_is_frozen_that_a_table_is_given_so(frozen: str, told: list[str]) -> None:
+    made = f"torchvision.models.alexnet(weights='DEFAULT').to(device).eval(){frozen}"
+    assert [one.code for one in diagnose(Source("train.py", GUIDED.replace("{made}", made)))] == told

@@ -61,10 +61,9 @@ def spread_into(call: Value) -> list[Value]:
 def spread_as(call: Value, star: str) -> list[Value]:
     """What a CALL spreads with so many stars: the dictionary of ``book(**parts)``, which has all that it passes."""
     written = call.syntax.args if isinstance(call.syntax, cst.Call) else ()
-    stars, spread = [argument.star for argument in written if argument.star], spread_into(call)
-    if len(stars) != len(spread):
-        return []  # what a dictionary of the file holds stands in its place
-    return [argument for argument, own in zip(spread, stars, strict=True) if own == star]
+    # What a dictionary of the file holds stands in its place, by name; what follows a star has no position either.
+    given = zip(written, call.keys[1:], call.arguments, strict=False)
+    return [argument for one, key, argument in given if one.star == star and key is None]
 
 
 def is_of_self(value: Value, method: Function) -> bool:
@@ -175,13 +174,14 @@ def _networks_of_layer(item: Value) -> Iterator[Value]:
 
 
 def _items_behind(solution: Solution, item: Value) -> list[Value]:
-    """What is written in the lists of which ``item`` is taken: ``for encoder in [first, second]``."""
+    """What is in the containers of which ``item`` is taken: ``for encoder in [first, second]``, ``built[name]``."""
     if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
         return []
     key = item.keys[0]
     written = slice(key, key + 1) if isinstance(key, int) and key >= 0 else slice(None)
-    rows = (row for row in all_same_objects(solution, item.inputs[0]) if row.op is Op.CONTAINER)
-    return [one for row in rows for one in row.inputs[written]]
+    rows = [row for row in all_same_objects(solution, item.inputs[0]) if row.op is Op.CONTAINER]
+    put_in = (one for row in rows for _, one in solution.held.get(row, ()) if one not in row.inputs)
+    return [*(one for row in rows for one in row.inputs[written]), *put_in]
 
 
 def _is_frozen_place(solution: Solution, place: Place) -> bool:
