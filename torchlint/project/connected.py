@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.joining import File, Joined, join
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.source import Source, Unreadable
 from torchlint.syntax.depth import parse_shallow
+
+if TYPE_CHECKING:
+    from torchlint.project.joining import Joined
 
 __all__ = ["Connected"]
 
@@ -47,6 +50,9 @@ class Connected:
 
     def _join(self, texts: Sequence[tuple[str, str]]) -> Joined | None:
         """Files as one; None where one cannot be parsed, which its own check reports."""
+        # Imported here, as only a run in preview joins anything.
+        from torchlint.project.joining import File, join
+
         try:
             return join([File(path, text, parse_shallow(text)) for path, text in texts], self._located)
         except (Unreadable, SyntaxError):

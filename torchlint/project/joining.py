@@ -17,7 +17,9 @@ from functools import cached_property
 from itertools import accumulate
 
 from torchlint.diagnostic import Diagnostic
-from torchlint.project.top_names import bound_in, bound_names, dotted_name
+from torchlint.project.bindings import dotted_name
+from torchlint.project.top_names import bound_in, bound_names
+from torchlint.syntax.positions import line_starts
 
 __all__ = ["File", "Joined", "Locate", "join", "without_numbers"]
 
@@ -75,12 +77,12 @@ class Joined:
         self.files, self._pieces = tuple(files), tuple(pieces)
         self._offsets = [0, *accumulate(len(piece.text) for piece in pieces)]
         self.text = "".join(piece.text for piece in pieces)
-        self._begins = _line_begins(self.text)
+        self._begins = line_starts(self.text)
         self.found = {}
 
     @cached_property
     def _file_begins(self) -> list[list[int]]:
-        return [_line_begins(file.text) for file in self.files]
+        return [line_starts(file.text) for file in self.files]
 
     def place(self, line: int, column: int) -> tuple[int, int, int]:
         """Where a place of the text stands.
@@ -165,6 +167,10 @@ class _Joining:
             return None
         return self.numbers[located[0]], located[1]
 
+    def _from_outside(self, file: File, node: ast.AST) -> list[tuple[ast.alias, str]]:
+        """What an import names that none of the files defines, each with its full dotted name."""
+        return [(alias, full) for alias, full in _imports(node) if self._inside(file, full) is None]
+
     def _ambiguous(self) -> frozenset[str]:
         """Names at the top level that do not mean the same in all files, or hide one of Python's own."""
         meanings: dict[str, set[str]] = defaultdict(set)
@@ -172,10 +178,9 @@ class _Joining:
             for name in self.bound[number]:
                 meanings[name].add(f"{DOT}{number}")
             for node in ast.walk(file.tree):
-                for alias, full in _imports(node):
-                    if self._inside(file, full) is None and alias.name != "*":
-                        bound = alias.asname or alias.name.partition(".")[0]
-                        meanings[bound].add(full if alias.asname or isinstance(node, ast.ImportFrom) else bound)
+                for alias, full in self._from_outside(file, node):
+                    bound = _bound_by(alias)
+                    meanings[bound].add(full if alias.asname or isinstance(node, ast.ImportFrom) else bound)
         hiding = frozenset(vars(builtins))
         return frozenset(name for name, told in meanings.items() if len(told) > 1 or name in hiding)
 
@@ -256,10 +261,8 @@ class _Joining:
         for node in ast.walk(file.tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._import(number, node, offsets)
-                for alias, full in _imports(node):
-                    bound = alias.asname or alias.name.partition(".")[0]
-                    if self._inside(file, full) is None and bound in self.ambiguous and alias.name != "*":
-                        written.setdefault(bound, self._own(number, bound))
+                for alias, _ in self._from_outside(file, node):
+                    written.setdefault(_bound_by(alias), self._own(number, _bound_by(alias)))
         changed = {name: told for name, told in written.items() if name != told}
 
         def of_module(path: str, attribute: str) -> str | None:
@@ -272,15 +275,14 @@ class _Joining:
     ) -> Iterator[tuple[int, int, str]]:
         """An import: gone if all that it brings is of the other files, under another name if that is ambiguous."""
         file = self.files[number]
-        outside = [(alias, full) for alias, full in _imports(node) if self._inside(file, full) is None]
-        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and self._inside(file, _origin(node)) is None:
-            outside = [(node.names[0], "")]
-        if not outside:
+        outside = self._from_outside(file, node)
+        origin = _origin(node) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" else None
+        if not outside and (origin is None or self._inside(file, origin) is not None):
             yield (*offsets.of(node), "pass")
         for alias, _ in outside:
-            bound = alias.asname or alias.name.partition(".")[0]
+            bound = _bound_by(alias)
             is_plain = alias.asname is not None or isinstance(node, ast.ImportFrom) or "." not in alias.name
-            if bound in self.ambiguous and alias.name != "*" and is_plain:
+            if bound in self.ambiguous and is_plain:
                 yield (*offsets.of(alias), f"{alias.name} as {self._own(number, bound)}")
 
 
@@ -341,7 +343,7 @@ class _Offsets:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._begins = _line_begins(text)
+        self._begins = line_starts(text)
         self._is_ascii = text.isascii()
 
     def of(self, node: ast.stmt | ast.expr | ast.alias) -> tuple[int, int]:
@@ -378,9 +380,10 @@ def _imports(node: ast.AST) -> Iterator[tuple[ast.alias, str]]:
         yield from ((alias, f"{origin}{separator}{alias.name}") for alias in node.names if alias.name != "*")
 
 
+def _bound_by(alias: ast.alias) -> str:
+    """The name that is bound where something is imported."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
 def _origin(node: ast.ImportFrom) -> str:
     return "." * node.level + (node.module or "")
-
-
-def _line_begins(text: str) -> list[int]:
-    return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]

@@ -24,7 +24,6 @@ from torchlint.project.file_imports import FileImports
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import may_guard
 from torchlint.project.guardings import Guardings
-from torchlint.project.joining import Joined
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, Location, Modules
 from torchlint.project.numbers import Numbers
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from torchlint.diagnostic import Diagnostic
     from torchlint.facts.summaries.imports import Found, Imports, Passing
     from torchlint.facts.summaries.summary import Summary
+    from torchlint.project.joining import Joined
 
 __all__ = ["Project"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-__all__ = ["bound_in", "bound_names", "dotted_name"]
+__all__ = ["bound_in", "bound_names"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -46,14 +46,6 @@ def bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> f
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
     return frozenset(names - declared)
-
-
-def dotted_name(node: ast.expr) -> str | None:
-    """``net.losses``; None for what is no name."""
-    if isinstance(node, ast.Name):
-        return node.id
-    above = dotted_name(node.value) if isinstance(node, ast.Attribute) else None
-    return f"{above}.{node.attr}" if above is not None and isinstance(node, ast.Attribute) else None
 
 
 def _stored(target: ast.expr) -> Iterator[str]:

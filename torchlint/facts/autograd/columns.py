@@ -7,7 +7,7 @@ nothing of the worths flows into that training, though they lie in the same rows
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 import libcst as cst
@@ -60,8 +60,9 @@ def lists_of_rows(solution: Solution) -> list[Rows]:
     kept = {store.value for store in solution.graph.stores} | {f.result for f in solution.graph.functions}
     found = []
     for made, rows in candidates.items():
-        items = _items_of(solution, made) if made not in known and not any(row in filled for row in rows) else None
-        read = _read_of(solution, items, len(rows[0].inputs)) if items is not None and kept.isdisjoint(items) else None
+        is_own = made not in known and not any(row in filled for row in rows)
+        items = _items_of(solution, made, kept) if is_own else None
+        read = _read_of(solution, items, len(rows[0].inputs)) if items is not None else None
         if read is not None:
             found.append(Rows(made, rows, read))
     return found
@@ -90,8 +91,11 @@ def _is_row(value: Value, store: Store) -> bool:
     return is_written and is_whole and all(user is store.call for user in value.users)
 
 
-def _items_of(solution: Solution, made: Value) -> list[Value] | None:
-    """The rows that are taken out of a list, one by one or as columns; None where something else is done with it."""
+def _items_of(solution: Solution, made: Value, kept: Set[Value | None]) -> list[Value] | None:
+    """The rows that are taken out of a list, one by one or as columns; None where something else is done with it.
+
+    ``kept``: all that is stored or returned anywhere.
+    """
     pending, seen, items = [made], {made}, list[Value]()
     while pending:
         rows = pending.pop()
@@ -104,8 +108,7 @@ def _items_of(solution: Solution, made: Value) -> list[Value] | None:
                 pending.append(user)
             elif not _only_adds(user) and not _is_unpacked(user):
                 return None
-    kept = {store.value for store in solution.graph.stores}
-    return items if kept.isdisjoint(seen) and made.function.result not in seen else None
+    return items if kept.isdisjoint(seen) else None
 
 
 def _read_of(solution: Solution, items: list[Value], width: int) -> dict[Value, int] | None:

@@ -351,7 +351,7 @@ class Inferences:
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
         if self.left_out.is_left_to_subclasses(call) or self.on_a_dummy(call):
-            return False  # they may differentiate as well
+            return False  # a subclass may differentiate as well, and a dummy is no data
         if call in self.left_out.prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):

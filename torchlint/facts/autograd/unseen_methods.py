@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from torchlint import torch_api
@@ -78,15 +79,14 @@ class UnseenMethods:
     def _guarded_methods(self) -> frozenset[str]:
         """The names of the methods of models that are called under a guard somewhere in the file."""
         guarded = (call for call in self.solution.graph.of(Op.CALL) if call.mode is Mode.OFF)
-        names = {call.callee.name for call in guarded if self._is_of_module(call)}
-        return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
+        return _of_programs(call.callee.name for call in guarded if self._is_of_module(call))
 
     @cached_property
     def _trained_methods(self) -> frozenset[str]:
         """The names of the methods of models, in code that is not seen, over whose answer a backward runs."""
         trained = (call for call in self.flows.trained if call.op is Op.CALL and self._is_of_module(call))
-        names = {call.callee.name for call in trained if call.arguments and not self.solution.functions_of(call)}
-        return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
+        unseen = (call for call in trained if call.arguments and not self.solution.functions_of(call))
+        return _of_programs(call.callee.name for call in unseen)
 
     def is_in_evaluation(self, call: Value) -> bool:
         """Whether a CALL gives something to a method of a model that is in evaluation mode."""
@@ -119,3 +119,8 @@ class UnseenMethods:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
         return may_be_module(self.solution, call.callee.inputs[0])
+
+
+def _of_programs(names: Iterable[str]) -> frozenset[str]:
+    """The names among some that neither every module has nor a framework that guards in the method itself."""
+    return frozenset(names) - torch_api.module_methods() - method_names(Holds.GUARDED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Set
 
 import libcst as cst
@@ -10,7 +9,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.building.annotations import annotated_class, tell
 from torchlint.facts.building.data_classes import keep_fields
-from torchlint.facts.building.names import import_names, scope_names, star_origin
+from torchlint.facts.building.names import BUILTINS, import_names, scope_names, star_origin
 from torchlint.facts.building.returned import hand_out_as_annotated
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
@@ -169,14 +168,13 @@ def _with_stars(module: cst.Module, imports: dict[str, str], assigned: Set[str],
     all_seen = True
     for star in reversed(stars):
         given = project.starred(star, wanted) or (_told_of(star, wanted) if all_seen else {})
-        all_seen = all_seen and (
-            bool(given) or star.startswith("torch.")
-        )  # what is not seen may bring names in place of those before it
+        # What is not seen may bring names in place of those before it.
+        all_seen = all_seen and (bool(given) or star.startswith("torch."))
         imports = {**given, **imports}
     return imports
 
 
 def _told_of(star: str, wanted: Set[str]) -> dict[str, str]:
     """What torch has under some names in a module of which a file imports all; Python's own names are left to it."""
-    names = (name for name in wanted if not name.startswith("_") and not hasattr(builtins, name))
+    names = (name for name in wanted if not name.startswith("_") and name not in BUILTINS)
     return {name: full for name in names if is_told_of(full := f"{star}.{name}")}

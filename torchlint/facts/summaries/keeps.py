@@ -362,8 +362,9 @@ def _joins_lists(value: Value) -> bool:
 
 def _updates_by(store: Store, given: Value) -> bool:
     """``rows.update(given)``, where that has been given as it is."""
-    is_update = store.call is not None and store.call.callee.name == "update" and not star_of(given)
-    return is_update and store.call is not None and tuple(store.call.arguments[:1]) == (given,)
+    if store.call is None or store.call.callee.name != "update" or star_of(given):
+        return False
+    return tuple(store.call.arguments[:1]) == (given,)
 
 
 def _is_named_by(store: Store, star: str) -> bool:

@@ -78,15 +78,18 @@ class Parameters:
     @cached_property
     def handed_on(self) -> frozenset[Value]:
         """All that flows into code that is not seen, whatever becomes of what that gives back."""
-        calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
-        return self.flows.ancestry.of_all(argument for call in calls for argument in call.arguments)
+        return self.flows.ancestry.of_all(argument for _, argument in self._given_unseen)
 
     @cached_property
     def _handed_on_unseen(self) -> frozenset[Value]:
         """The same without what parameters are given that are called: whoever passes what is called sees what it is."""
+        return self.flows.ancestry.of_all(one for call, one in self._given_unseen if not self._is_told(call, one))
+
+    @cached_property
+    def _given_unseen(self) -> list[tuple[Value, Value]]:
+        """The arguments of the calls of code that is not seen, each behind its call."""
         calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
-        given = [one for call in calls for one in call.arguments if not self._is_told(call, one)]
-        return self.flows.ancestry.of_all(given)
+        return [(call, argument) for call in calls for argument in call.arguments]
 
     def _is_told(self, call: Value, argument: Value) -> bool:
         """Whether the summary of a function tells of a CALL in it that it is of a parameter, and given another one."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import libcst as cst
-
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Atom, ClassReference, Container, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS, EXTREMES
 from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
+from torchlint.facts.values.writing import is_slice
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
 """Operations after which old content counts less: running averages."""
@@ -217,8 +216,7 @@ def spread_in(value: Value) -> Sequence[Value]:
 
 def _is_slice(value: Value) -> bool:
     """``rows[-9:]``."""
-    node = value.syntax if value.op is Op.SUBSCRIPT else None
-    return isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice)
+    return value.op is Op.SUBSCRIPT and is_slice(value)
 
 
 def _is_any_item(value: Value) -> bool:
