@@ -400,3 +400,39 @@ train(Net(), batches)
 )
 def test_a_number_of_the_step_asks_for_more(ask: str, before: str, grows: bool) -> None:
     assert bool(grown(ASKED.replace("ASK", ask).replace("BEFORE", before))) == grows
+
+
+ALIGNING = """
+class Aligning:
+    def start_aligning(self, width):
+        self.width = width
+        self.lateral = nn.ModuleList()
+
+    def align(self, x):
+        if x.size(1) != self.width:
+            layer = nn.Conv2d(x.size(1), self.width, 1)
+            self.lateral.append(layer)
+            x = layer(x)
+        return x
+
+class Neck(Aligning, nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.start_aligning(width)
+
+    def forward(self, maps):
+        {before}
+        return sum(self.align(one) for one in maps)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("pass", ["self.lateral"]),
+        ("self.start_aligning(maps[0].size(1))", []),
+        ("self.width = maps[0].size(1)", []),
+    ],
+)
+def test_what_initializers_alone_call_settles_a_setting(before: str, found: list[str]) -> None:
+    assert grown(ALIGNING.format(before=before)) == found

@@ -401,3 +401,42 @@ def test_what_a_generator_yields_goes_away_or_is_no_copy(made: str, taken: str) 
 def test_the_second_of_a_pair_that_a_generator_yields() -> None:
     taken = "kept = []\n    for epoch, weights in path(model, 9):\n        kept.append(weights)"
     assert collected_of_generator("(epoch, freeze(net))", taken) == 1
+
+
+HISTORY = """
+class Entry:
+    def __init__(self, epoch, weights):
+        self.epoch, self.weights = epoch, weights
+
+class History:
+    def __init__(self):
+        self.entries = []
+
+    def add(self, epoch, weights):
+        self.entries.append({entry})
+
+class Returning:
+    def __init__(self):
+        self.history = History()
+
+    def {event}(self, trainer):
+        {before}
+        self.history.add(trainer.epoch, copy.deepcopy(trainer.model.state_dict()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "before", "event", "count"),
+    [
+        ("weights", "pass", "on_epoch_end", 1),
+        ("weights", "pass", "on_fit_start", 0),
+        ("weights", "pass", "before_run", 0),
+        ("(epoch, weights)", "pass", "after_epoch", 1),
+        ("Entry(epoch, weights)", "pass", "remember", 1),
+        ("Entry(epoch, None)", "pass", "on_epoch_end", 0),
+        ("weights", "self.history = History()", "on_epoch_end", 0),
+    ],
+)
+def test_a_history_that_an_object_has_is_its_own(entry: str, before: str, event: str, count: int) -> None:
+    facts = Program(HISTORY.format(entry=entry, before=before, event=event), head=HEAD).facts
+    assert [one.insertion.name for one in facts.snapshots] == ["self.entries"] * count

@@ -17,10 +17,10 @@ from torchlint.facts.turns.windows import Windows
 from torchlint.facts.values.collecting import COLLECTING
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
-from torchlint.facts.values.events import counts_events
+from torchlint.facts.values.events import counts_events, is_told_once
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import may_be_module
-from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import (
     allocations_of,
     homes_of,
@@ -160,16 +160,26 @@ class Insertions:
     def of_unseen_callers(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` adds to an attribute of the object, in a method that is called who knows how often."""
         owner, holder = store.function.owner, store.holder
-        if owner is None or holder is None or store.function.name == "__init__":
+        if owner is None or holder is None or not _may_come_again(store.function):
             return None
         if store.is_item and not (store.index is not None and self._is_told_counter(store.index)):
             return None
-        if self.solution.callers.get(store.function) or is_handed_to_method(self.solution, store):
+        callers = self.solution.callers.get(store.function, ())
+        if not all(map(self._is_of_lasting_part, callers)) or is_handed_to_method(self.solution, store):
             return None
         homes = self._homes_of_root(holder)
         is_own = any(isinstance(home, Place) and home.owner is owner.root() for home in homes)
         emptied = {home for reset in self.solution.graph.resets for home in homes_of(self.solution, reset.holder)}
         return self._insertion(store, parts, homes) if is_own and emptied.isdisjoint(homes) else None
+
+    def _is_of_lasting_part(self, call: Value) -> bool:
+        """``self.history.add(x)`` in a method that nobody is seen to call, on what ``__init__`` alone makes."""
+        method, receiver = call.function, call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+        owner = method.owner if not self.solution.callers.get(method) else None
+        if receiver is None or owner is None or not _may_come_again(method):
+            return False
+        is_own = any(place.owner is owner.root() for place in places_of(self.solution, receiver))
+        return is_own and not self._later(receiver)
 
     def _insertion(self, store: Store, parts: list[Value], homes: list[Place | Value]) -> Insertion | None:
         if not homes or store.holder is None:
@@ -382,6 +392,10 @@ class Insertions:
             and store.function.parent is not None
             and any(target in places for target in targets_of(self.solution, store))
         ]
+
+
+def _may_come_again(method: Function) -> bool:
+    return method.name != "__init__" and not is_told_once(method)
 
 
 def is_bounded(allocation: Value) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.facts.autograd.reach import Reach, reaches_of
+from torchlint.facts.autograd.reach import Reach, may_be_recorded, reaches_of
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.literals import is_set, is_true
@@ -74,11 +74,25 @@ def is_handed_on(facts: Facts, call: Value, reach: Reach, others: list[Backward]
     if any(_trains_on_its_own(facts, one) for one in later):
         return True
     return any(
-        argument in reach.values or not reach.values.isdisjoint(facts.flows.ancestry.of(argument))
+        argument in reach.values or not reach.values.isdisjoint(behind(facts, argument, call))
         for one in later
         if any(function.is_foreign for function in facts.solution.functions_of(one))
         for argument in one.arguments
     )
+
+
+def behind(facts: Facts, value: Value, call: Value) -> frozenset[Value]:
+    """What flows into a value, not by what a CALL that runs a backward gives back where that is known to be a number.
+
+    Who else may be called there, for a parameter that other files pass, runs no backward and is not judged.
+    """
+    functions = facts.solution.functions_of(call)
+    gives_numbers = bool(functions) and not any(_may_give_graph(facts, function) for function in functions)
+    return facts.flows.ancestry.of_all([value], unread=frozenset([call] if gives_numbers else []))
+
+
+def _may_give_graph(facts: Facts, function: Function) -> bool:
+    return function.result is not None and may_be_recorded(facts.solution, function.result)
 
 
 def _trains_on_its_own(facts: Facts, call: Value) -> bool:

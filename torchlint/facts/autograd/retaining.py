@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
-from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
+from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, behind, is_handed_on
 from torchlint.facts.autograd.retained_states import comes_beside
 from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
@@ -221,14 +221,14 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
     """
     steps = [step.index for step in _optimizer_steps(facts, call) if step.index > call.index]
     exits = _exits_to_differentiation(facts, call, min(steps)) if steps else _exits(facts, call)
-    return any(value in reach.values or _holds(facts, value, reach) for value in exits)
+    return any(value in reach.values or _holds(facts, value, reach, call) for value in exits)
 
 
-def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
-    """Whether a value has a part of the graph, or was returned by one call beside such a part."""
-    calls = {part.inputs[0] for part in reach.values if part.op in (Op.ELEMENT, Op.SUBSCRIPT)}
-    made = {call for call in calls if call.op is Op.CALL}
-    return not (reach.values | made).isdisjoint(facts.flows.ancestry.of(value))
+def _holds(facts: Facts, value: Value, reach: Reach, call: Value) -> bool:
+    """Whether a value has a part of the graph that a CALL keeps, or was returned by one call beside such a part."""
+    beside = {part.inputs[0] for part in reach.values if part.op in (Op.ELEMENT, Op.SUBSCRIPT)}
+    made = {one for one in beside if one.op is Op.CALL}
+    return not (reach.values | made).isdisjoint(behind(facts, value, call))
 
 
 def _exits(facts: Facts, call: Value) -> Iterator[Value]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -160,8 +161,24 @@ class Copies:
             return None if _goes_to_host(call) else self._copy(call.callee.inputs[0], depth)
         if any(map(self._is_of_model, self._by_others.get(call, ()))):
             return call
-        results = [function.result for function in self.solution.functions_of(call)]
-        return self._first((result for result in results if result is not None), depth)
+        functions = self.solution.functions_of(call)
+        left = (
+            given
+            for one in functions
+            for kept in self._kept.get(one, ())
+            for given in self.solution.given_by(call, kept)
+        )
+        return self._first([*(one.result for one in functions if one.result is not None), *left], depth)
+
+    @cached_property
+    def _kept(self) -> dict[Function, list[Value]]:
+        """The parameters of initializers that become attributes of the object."""
+        found: defaultdict[Function, list[Value]] = defaultdict(list)
+        for store in self.solution.graph.stores:
+            is_own = store.function.name == "__init__" and store.holder in store.function.parameters[:1]
+            if is_own and store.attribute and store.value in store.function.parameters:
+                found[store.function].append(store.value)
+        return found
 
     def _may_be_model_or_state(self, value: Value) -> bool:
         """Whether callers who are not looked at may know more than the file does."""

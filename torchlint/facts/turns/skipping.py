@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 STEADY = ("isinstance", "len", "is_available")
 """Ends of names of functions whose answer does not change from step to step."""
 
+INITIALIZERS = ("__init__", "__post_init__")
+"""Methods that run once in the life of an object."""
+
 ASKING = frozenset(["item", "any", "all", "tolist"])
 """Methods that give what a branch on a tensor asks for."""
 
@@ -244,15 +247,22 @@ class Skipping:
 
     @cached_property
     def _changing(self) -> frozenset[str]:
-        """Attributes that are assigned outside ``__init__``, and not only in the body of a class: a default."""
+        """Attributes that are assigned after an object was made, and not only in the body of a class: a default."""
         later = [
             store
             for store in self.facts.graph.stores
-            if store.function.name not in ("__init__", "__post_init__") and not self._is_field(store)
+            if not self._initializes(store.function) and not self._is_field(store)
         ]
         named = {store.attribute for store in later if store.attribute}
         places = (store.place for store in later if store.place is not None)
         return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+    def _initializes(self, function: Function) -> bool:
+        """Whether a function runs while an object is made, and then no more: ``__init__`` alone calls it."""
+        if function.name in INITIALIZERS:
+            return True
+        callers = self.facts.solution.callers.get(function, ()) if function.owner is not None else ()
+        return bool(callers) and all(call.function.name in INITIALIZERS for call in callers)
 
     @cached_property
     def _enumerations(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.overriding import is_left_open
+from torchlint.frameworks import Holds, method_names
 from torchlint.syntax.tree import walk
 
 _OF_STEP = re.compile(r"^(on|before|after)_(\w+_)?(step|iter|iteration|batch)(_(start|begin|end))?$")
@@ -23,6 +24,15 @@ _OF_ANY = re.compile(r"^(on|before|after)_\w*(step|iter|iteration|batch|epoch|ro
 
 _NUMBER = re.compile(r"^(\w+_)?(epoch|step|iter|iteration|batch|round)(_(idx|index|no|num))?$")
 """Names under which a method is told which one it is."""
+
+
+_OF_RUN = re.compile(r"^(on|before|after)_(fit|train|training|run|init|setup)(_(start|begin|end|finish))?$")
+"""Names by which they tell of the beginning and the end of all."""
+
+
+def is_told_once(function: Function) -> bool:
+    """Whether a method has a name by which programs, or frameworks, tell of what comes once: ``on_fit_start``."""
+    return _OF_RUN.match(function.name) is not None or function.name in method_names(Holds.ONCE)
 
 
 def is_event_of_step(function: Function) -> bool:
