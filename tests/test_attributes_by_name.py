@@ -133,3 +133,20 @@ def main(loader):
 """
     assert not diagnose(Source("train.py", text))
     assert [one.line for one in diagnose(Source("train.py", text.replace("torch.no_grad()", "open(x)")))] == [10]
+
+
+LISTED = 'class Log:\n    listed = ("rows", "total")\n'
+
+
+@pytest.mark.parametrize(
+    ("put", "end", "grows"),
+    [
+        ("pass", "for name in self.listed: setattr(self, name, [])", False),
+        ('self.listed = ("more",)', "for name in self.listed: setattr(self, name, [])", True),
+        ("pass", "for name in self.others: setattr(self, name, [])", True),
+    ],
+)
+def test_the_names_may_stand_in_the_body_of_the_class(put: str, end: str, grows: bool) -> None:
+    text = PROGRAM.replace("class Log:\n", LISTED).replace("{kept}", "self.rows.append(value)")
+    text = text.replace("{put}", put).replace("{end}", end)
+    assert ("TLK102" in {found.code for found in diagnose(Source("train.py", text))}) is grows

@@ -440,3 +440,22 @@ class Returning:
 def test_a_history_that_an_object_has_is_its_own(entry: str, before: str, event: str, count: int) -> None:
     facts = Program(HISTORY.format(entry=entry, before=before, event=event), head=HEAD).facts
     assert [one.insertion.name for one in facts.snapshots] == ["self.entries"] * count
+
+
+STATES = """
+class Returning:
+    def __init__(self):
+        self.states = []
+
+    def {event}(self):
+        self.states.clear()
+
+    def after_epoch(self):
+        self.states.append({{"weights": copy.deepcopy(self.learner.model.state_dict())}})
+"""
+
+
+@pytest.mark.parametrize(("event", "count"), [("before_fit", 1), ("on_train_begin", 1), ("before_epoch", 0)])
+def test_what_is_emptied_before_all_grows_through_all_of_it(event: str, count: int) -> None:
+    found = Program(STATES.format(event=event), head=HEAD).facts.snapshots
+    assert len(found) == count

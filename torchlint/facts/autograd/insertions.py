@@ -169,7 +169,8 @@ class Insertions:
             return None
         homes = self._homes_of_root(holder)
         is_own = any(isinstance(home, Place) and home.owner is owner.root() for home in homes)
-        emptied = {home for reset in self.solution.graph.resets for home in homes_of(self.solution, reset.holder)}
+        resets = (reset for reset in self.solution.graph.resets if not is_told_once(reset.function))
+        emptied = {home for reset in resets for home in homes_of(self.solution, reset.holder)}
         return self._insertion(store, parts, homes) if is_own and emptied.isdisjoint(homes) else None
 
     def _is_of_lasting_part(self, call: Value) -> bool:

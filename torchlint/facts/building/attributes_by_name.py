@@ -216,9 +216,20 @@ class AttributeBuilder(IterationBuilder):
             return self._attributes_of(source.inputs[0])
         held = _half_of_pair(name)
         if held is None:
-            return _listed(source)
+            return _listed(source.syntax) or self._listed_by_class(source)
         own = [one for one in (held.inputs if held.op is Op.PHI else (held,)) if one.op is Op.ATTRIBUTE]
         return [one.name for one in own] if own and self._is_itself(own[0].inputs[0]) else []
+
+    def _listed_by_class(self, source: Value) -> list[str]:
+        """``for name in self.columns``, where the body of the class writes them out and no method sets others."""
+        owner = self.function.owner
+        if owner is None or source.op is not Op.ATTRIBUTE or not self._is_itself(source.inputs[0]):
+            return []
+        if source.name in self._attributes_of(source.inputs[0]):
+            return []
+        above = (cls for cls in owner.lineage() if not cls.is_foreign)
+        listed = (_listed(value) for cls in above for name, value in _fields_of(cls) if name == source.name)
+        return next(listed, [])
 
     def _named_by_callers(self, name: Value) -> list[str]:
         """The texts that callers pass for a name, or the keywords that a loop over ``**named`` goes through."""
@@ -278,6 +289,16 @@ def _set_on_itself(method: cst.CSTNode) -> Iterator[str]:
                 yield target.attr.value
 
 
+def _fields_of(cls: Class) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """What the body of a class binds, each with what it is bound to."""
+    for line in cls.syntax.body.body:
+        for node in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(node, cst.Assign):
+                yield from ((dotted(target.target) or "", node.value) for target in node.targets)
+            elif isinstance(node, cst.AnnAssign) and node.value is not None:
+                yield dotted(node.target) or "", node.value
+
+
 def _half_of_pair(name: Value) -> Value | None:
     """What lies under a name in ``for name, value in values.items()``: the other half of the pair."""
     pair = name.inputs[0] if name.op is Op.ELEMENT and name.keys == (0,) else None
@@ -291,10 +312,10 @@ def _key_of(node: cst.CSTNode) -> cst.BaseExpression | None:
     return slices[0].slice.value if len(slices) == 1 and isinstance(slices[0].slice, cst.Index) else None
 
 
-def _listed(source: Value) -> list[str]:
+def _listed(written: cst.CSTNode | None) -> list[str]:
     """The names that a loop goes through, where they are written out: ``for name in ("low", "high")``."""
-    if not isinstance(source.syntax, cst.Tuple | cst.List):
+    if not isinstance(written, cst.Tuple | cst.List):
         return []
-    constants = [constant_of(item.syntax) if item.syntax is not None else None for item in source.inputs]
+    constants = [constant_of(element.value) for element in written.elements]
     names = [one for one in constants if isinstance(one, str) and one.isidentifier()]
     return names if len(names) == len(constants) else []
