@@ -242,3 +242,55 @@ def test_what_shows_where_files_are_read_as_one_is_told_in_preview(tmp_path: Pat
 
 def test_it_is_told_of_the_files_that_are_given(tmp_path: Path) -> None:
     assert found(tmp_path, "output", preview=True, only="main.py") == []
+
+
+HISTORY = """
+    class History:
+        def __init__(self):
+            self.entries = []
+
+        def add(self, entry):
+            self.entries.append(entry)
+"""
+
+RETURNING = """
+    import copy
+    from history import History
+
+    class Returning:
+        def __init__(self):
+            self.history = History()
+
+        def told(self, fitting):
+            self.history.add(copy.deepcopy(fitting.net.state_dict()))
+"""
+
+FITTING = """
+    import torch
+    from returning import Returning
+    from torch import nn
+
+    class Fitting:
+        def __init__(self, net, listeners):
+            self.net, self.listeners = net, listeners
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def fit(self, loader, epochs):
+            for _ in range(epochs):
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    nn.functional.mse_loss(self.net(x), y).backward()
+                    self.optimizer.step()
+                for one in self.listeners:
+                    one.told(self)
+
+    def main(loader):
+        Fitting(nn.Linear(3, 3), [Returning()]).fit(loader, 90)
+"""
+
+
+def test_it_may_stand_in_a_file_that_says_nothing_of_torch(tmp_path: Path) -> None:
+    for name, text in {"history": HISTORY, "returning": RETURNING, "fitting": FITTING}.items():
+        (tmp_path / f"{name}.py").write_text(dedent(text).lstrip("\n"))
+    told = check_paths([tmp_path], settings=Settings(preview=True))
+    assert [f"{Path(one.path).name}:{one.line}: {one.code}" for one in told] == ["history.py:6: TLK405"]

@@ -68,10 +68,11 @@ def check(
     Raises:
         Unreadable: the file cannot be parsed, or is nested too deep.
     """
-    if not concerns_torch(source, project):
+    if not concerns_torch(source, project, together=together):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     with _collector_paused():
-        alone = _outcome(source, rules, tree, use_screen, project)
+        is_concerned = concerns_torch(source, project)
+        alone = _outcome(source, rules, tree, use_screen, project) if is_concerned else Outcome((), True)
         joined = project.connected.joined(source) if together and project is not None else None
         if joined is None or project is None:
             return alone
@@ -137,18 +138,20 @@ def _is_imported(source: Source, project: Project | None) -> bool:
     return project is not None and bool(project.importers(source.path))
 
 
-def concerns_torch(source: Source, project: Project | None) -> bool:
+def concerns_torch(source: Source, project: Project | None, *, together: bool = False) -> bool:
     """Whether a file uses torch, a framework on it, or a module of its project that does; nothing is parsed.
 
-    Or whether one of its project that does may give it tensors or modules.
+    Or whether one of its project that does may give it tensors or modules, or is read as one with it (``together``).
     """
     if uses_torch(source.text):
         return True
     if project is None:
         return False
-    return project.imports_torch(source) or (
-        may_be_given_tensors(source.text) and project.is_imported_with_torch(source)
-    )
+    if project.imports_torch(source):
+        return True
+    if may_be_given_tensors(source.text) and project.is_imported_with_torch(source):
+        return True
+    return together and project.connected.uses_torch(source.path)
 
 
 def _parsed(source: Source, tree: ast.Module | None, project: Project | None) -> ast.Module:

@@ -186,7 +186,7 @@ def look(
     from torchlint.engine import check, concerns_torch
     from torchlint.suppress import Suppressions
 
-    if not concerns_torch(source, project):
+    if not concerns_torch(source, project, together=selection.preview):
         return Look(shown=(), hidden_notes=0, uses_torch=False)
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
     outcome = check(

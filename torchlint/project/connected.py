@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.modules import INITIALIZER, Modules
+from torchlint.screen import uses_torch
 from torchlint.source import Source, Unreadable
 from torchlint.syntax.depth import parse_shallow
 
@@ -61,6 +62,10 @@ class Connected:
     def _located(self, importer: str, name: str) -> tuple[str, tuple[str, ...]] | None:
         location = self._modules.locate(importer, name)
         return None if location is None else (location.path, location.rest)
+
+    def uses_torch(self, path: str) -> bool:
+        """Whether any of the files that are read as one with the file of a path uses torch."""
+        return any(uses_torch(self._text_of(one)) for one in self.with_file(os.path.abspath(path)))
 
     def with_file(self, path: str) -> tuple[str, ...]:
         """The files that are read as one with the file of a path, itself included, sorted.
