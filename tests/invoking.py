@@ -95,7 +95,7 @@ def _finding(source: Source, mark: re.Match[str]) -> Diagnostic:
 def by_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-in in the place of the analysis, in this process."""
     monkeypatch.setattr("torchlint.engine.check", stand_in)
-    monkeypatch.setattr("torchlint.engine.concerns_torch", lambda source, project: True)
+    monkeypatch.setattr("torchlint.engine.concerns_torch", lambda source, project, together=False: True)
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:

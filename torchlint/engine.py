@@ -12,7 +12,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostic import Diagnostic, Evidence, Repair
+from torchlint.diagnostic import Diagnostic, Evidence, Repair, Replacement
 from torchlint.screen import may_be_given_tensors, passing, uses_torch
 from torchlint.source import Source, Unreadable
 from torchlint.syntax.depth import check_nesting, deep_recursion, parse_shallow
@@ -249,11 +249,13 @@ def _diagnostics(
     findings: list[tuple[Rule, Finding]],
     line_seen_from: Callable[[int, int], str],
 ) -> list[Diagnostic]:
+    from torchlint.fix.rebuild import changes_of
     from torchlint.syntax.positions import locate
 
-    nodes = [node for _, finding in findings for node in _mentioned(finding)]
-    located = locate(module, nodes)
-    repairs = _repairs(source, module, findings)
+    fixes = [finding.fix for _, finding in findings if finding.fix is not None]
+    changes = changes_of(module, source.text, fixes)
+    located = locate(module, {*changes.nodes, *(node for _, finding in findings for node in _mentioned(finding))})
+    repairs = _repairs(fixes, changes.replacements(located))
     return [
         _diagnostic(
             source,
@@ -305,13 +307,10 @@ def _line(of: LineOf, located: Located) -> int:
     return span.end_line if of.ends else span.line
 
 
-def _repairs(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> dict[Fix, Repair]:
+def _repairs(fixes: Sequence[Fix], planned: Sequence[tuple[Replacement, ...] | None]) -> dict[Fix, Repair]:
     """The repair of each fix that changes something, by the fix."""
-    from torchlint.fix.rebuild import plan_all
-
-    fixes = [finding.fix for _, finding in findings if finding.fix is not None]
-    planned = zip(fixes, plan_all(module, source.text, fixes), strict=True)
-    return {fix: Repair(fix.title, fix.safe, replacements) for fix, replacements in planned if replacements}
+    each = zip(fixes, planned, strict=True)
+    return {fix: Repair(fix.title, fix.safe, replacements) for fix, replacements in each if replacements}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import libcst as cst
@@ -16,7 +17,7 @@ from torchlint.syntax.depth import deep_recursion
 from torchlint.syntax.positions import Located, locate
 from torchlint.syntax.tree import parents
 
-__all__ = ["plan", "plan_all"]
+__all__ = ["Changes", "changes_of", "plan", "plan_all"]
 
 _Result: TypeAlias = "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel"
 _Builders: TypeAlias = "dict[cst.CSTNode, list[Callable[[cst.CSTNode], _Result]]]"
@@ -44,20 +45,56 @@ def plan(module: cst.Module, text: str, fix: Fix) -> tuple[Replacement, ...] | N
 
 def plan_all(module: cst.Module, text: str, fixes: Sequence[Fix]) -> list[tuple[Replacement, ...] | None]:
     """As :func:`plan` for several fixes of one file, each for itself, with one code generation for all."""
-    nothing: list[tuple[Replacement, ...] | None] = [None] * len(fixes)
+    changes = changes_of(module, text, fixes)
+    return changes.replacements(locate(module, changes.nodes)) if changes.nodes else [None] * len(fixes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Changes:
+    """What fixes change, each for itself, before it is known where that stands.
+
+    Attributes:
+        module: the tree that their edits speak of.
+        text: what it was parsed from.
+        each: for each fix the nodes to generate anew, with what stands in their place, and whether that says ``torch``;
+            None for a fix that cannot be made.
+    """
+
+    module: cst.Module
+    text: str
+    each: tuple[tuple[dict[cst.CSTNode, _Result], bool] | None, ...]
+
+    @cached_property
+    def nodes(self) -> frozenset[cst.CSTNode]:
+        """All nodes that are generated anew: what has to be located."""
+        return frozenset(node for one in self.each if one is not None for node in one[0])
+
+    def replacements(self, located: Located) -> list[tuple[Replacement, ...] | None]:
+        """Each fix as replacements of the text, see :func:`plan`; ``located`` says where :attr:`nodes` stand."""
+        if located.code != self.text:
+            return [None] * len(self.each)
+        with deep_recursion():
+            return [None if one is None else _replacements(self.module, located, *one) for one in self.each]
+
+
+def changes_of(module: cst.Module, text: str, fixes: Sequence[Fix]) -> Changes:
+    """Build what ``fixes`` put into the place of nodes of ``module``, the tree of ``text``.
+
+    Raises:
+        TypeError: an edit removes or multiplies what the grammar needs exactly once.
+    """
     if not fixes or ("\r" in text and "\n" not in text):
-        return nothing
+        return Changes(module, text, (None,) * len(fixes))
     above = parents(module)
-    known = [fix if all(edit.node in above for edit in fix.edits) else None for fix in fixes]
     with deep_recursion():
-        changes = [{} if fix is None else _changes(fix, above) for fix in known]
-        located = locate(module, {root for change in changes for root in change})
-        if located.code != text:
-            return nothing
-        return [
-            None if fix is None else _replacements(module, located, change, fix.needs_torch)
-            for fix, change in zip(known, changes, strict=True)
-        ]
+        return Changes(
+            module,
+            text,
+            tuple(
+                (_changes(fix, above), fix.needs_torch) if all(edit.node in above for edit in fix.edits) else None
+                for fix in fixes
+            ),
+        )
 
 
 def _changes(fix: Fix, above: _Parents) -> dict[cst.CSTNode, _Result]:
