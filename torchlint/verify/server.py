@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO
 
-from torchlint.verify.measurement import Ending, Outcome, Task
+from torchlint.verify.measurement import Ending, Outcome, Pass, Task
 
 __all__ = ["ready", "serve"]
 
@@ -53,6 +53,7 @@ def ready(device: str, modules: Sequence[str] = ()) -> Callable[[Task], Outcome]
     import torch
 
     from torchlint.verify.execution import execute
+    from torchlint.verify.probes import probes_for
     from torchlint.verify.warming import warm
 
     if not device.startswith("cuda"):
@@ -62,6 +63,8 @@ def ready(device: str, modules: Sequence[str] = ()) -> Callable[[Task], Outcome]
         with suppress(Exception):
             import_module(module)
     warm(device)
+    for kind in Pass:
+        probes_for(kind, device)  # what they import, each child would import again
     gc.collect()
     gc.freeze()
     return execute
