@@ -241,3 +241,31 @@ parser.add_argument("-m", "--most-rows", type=int, default={default})
 main(parser.parse_args())
 """
     assert len(Program(HEAD + source).facts.hoards) == count
+
+
+OWN_LOADER = """
+class Own(Dataset):
+    def __init__(self, path):
+        self.items = open(path).read().split()
+    def __getitem__(self, index):
+        return self.items[index]
+    def loader(self, size{workers}):
+        return DataLoader(self, size, num_workers=workers)
+{use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("workers", "use", "count"),
+    [
+        (", workers=0", "Own('x').loader(8)", 0),
+        (", workers=0", "Own('x').loader(8, workers=0)", 0),
+        (", workers=2", "Own('x').loader(8, 0)", 0),
+        (", workers", "Own('x').loader(8, 0)\nOwn('y').loader(8, 0)", 0),
+        (", workers", "Own('x').loader(8, 0)\nOwn('y').loader(8, 2)", 1),
+        (", workers=2", "Own('x').loader(8, 0)\nOwn('y').loader(8)", 1),
+        (", workers", "for rows in parts: Own('x').loader(*rows)", 1),
+    ],
+)
+def test_how_many_workers_there_are_the_callers_say(workers: str, use: str, count: int) -> None:
+    assert len(Program(HEAD + OWN_LOADER.format(workers=workers, use=use)).facts.hoards) == count

@@ -24,12 +24,13 @@ class Unwritten:
 UNWRITTEN = Unwritten()
 
 
-def literal(solution: Solution, value: Value | None) -> object:
+def literal(solution: Solution, value: Value | None, hops: int = HOPS) -> object:
     """The number, string, bool or None that ``value`` is wherever it comes from, else :data:`UNWRITTEN`.
 
-    An attribute or a global counts when one assignment sets it, a parameter by its default where no call gives it.
+    An attribute or a global counts when one assignment sets it, a parameter where all calls that are seen agree, by
+    its default where none gives it.
     """
-    for _ in range(HOPS):
+    for left in range(hops, 0, -1):
         if value is None:
             return UNWRITTEN
         if value.op is Op.CONSTANT:
@@ -40,11 +41,19 @@ def literal(solution: Solution, value: Value | None) -> object:
             constant, is_left = solution.graph.foreign.constants.get(value, (UNWRITTEN, bool))
             return constant if constant is not UNWRITTEN and is_left() else UNWRITTEN
         if value.op is Op.PARAMETER:
-            value = None if solution.arguments_of(value) or not value.inputs else value.inputs[0]
-            continue
+            return _passed(solution, value, left - 1)
         stored = stored_at(solution, value) if value.op in (Op.READ, Op.ATTRIBUTE) else []
         value = stored[0] if len(stored) == 1 else None
     return UNWRITTEN
+
+
+def _passed(solution: Solution, parameter: Value, hops: int) -> object:
+    calls, default = solution.callers.get(parameter.function, {}), parameter.inputs[:1]
+    given = solution.arguments_of(parameter)
+    if not given or any(binding.get(parameter) is None for binding in calls.values()):
+        given += default
+    first, *others = [literal(solution, one, hops) for one in given] or [UNWRITTEN]
+    return first if all(type(one) is type(first) and one == first for one in others) else UNWRITTEN
 
 
 def _evaluated(constant: Value) -> object:
