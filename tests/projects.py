@@ -102,7 +102,7 @@ class Project:
     def found(self, *names: str) -> list[str]:
         """``file: CODE level`` of each finding when the named files (all without names) are checked in one run."""
         paths = [self.folder / name for name in names] or [self.folder]
-        notes = Settings(notes=True)
+        notes = Settings(notes=True, join=False)
         return [
             f"{Path(one.path).relative_to(self.folder).as_posix()}: {one.code} {one.level.name.lower()}"
             for one in check_paths(paths, settings=notes)

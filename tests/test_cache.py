@@ -19,6 +19,7 @@ from torchlint import cli
 from torchlint.cache import Cache, Detail, cache_file
 from torchlint.cache.key import Key
 from torchlint.catalog import codes, fixture_folder
+from torchlint.config import Overrides
 from torchlint.plan import plan
 from torchlint.project import sights
 from torchlint.run import Checked, Repairs, check_files
@@ -113,9 +114,11 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def results(paths: Sequence[Path], store: Path | None, detail: Detail = Detail.HEADLINES) -> list[Checked]:
-    """What a run over files and folders finds, with the cache in ``store``."""
-    jobs = plan([str(path) for path in paths]).jobs
+def results(
+    paths: Sequence[Path], store: Path | None, detail: Detail = Detail.HEADLINES, *, join: bool = False
+) -> list[Checked]:
+    """What a run over files and folders finds, with the cache in ``store``; ``join`` if they are read as one, too."""
+    jobs = plan([str(path) for path in paths], overrides=Overrides(join=join)).jobs
     return check_files(jobs, cache=None if store is None else Cache(cache_file(".", str(store)), detail))
 
 
@@ -141,10 +144,10 @@ def store_of(path: Path) -> Path:
     return (path if path.is_dir() else path.parent).parent / "store"
 
 
-def checked_anew(*paths: Path) -> set[str]:
+def checked_anew(*paths: Path, join: bool = False) -> set[str]:
     """Run with a cache beside the project: which files are checked; what is found is what is found without one."""
-    found = results(paths, store_of(paths[0]))
-    assert told(found) == told(results(paths, None))
+    found = results(paths, store_of(paths[0]), join=join)
+    assert told(found) == told(results(paths, None, join=join))
     return {os.path.basename(file.path) for file in found if file.consulted is not None}
 
 
@@ -157,6 +160,11 @@ class TestWhatDidNotChange:
         assert checked_anew(folder) == {"meters.py", "train.py"}
         assert checked_anew(folder) == set()
         assert codes_found(folder) != []
+
+    def test_is_not_checked_again_where_files_are_read_as_one(self, folder: Path) -> None:
+        assert checked_anew(folder, join=True) == {"meters.py", "train.py"}
+        assert checked_anew(folder, join=True) == set()
+        assert checked_anew(folder) == {"meters.py", "train.py"}  # another question
 
     def test_is_not_even_read(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         first = told(results([folder], folder.parent / "store"))
@@ -204,6 +212,11 @@ class TestWhatChanged:
         (folder / "meters.py").write_text(DETACHES)
         assert checked_anew(folder) == {"meters.py", "train.py"}
         assert codes_found(folder) != before
+
+    def test_is_checked_with_all_that_is_read_as_one_with_it(self, folder: Path) -> None:
+        checked_anew(folder, join=True)
+        (folder / "train.py").write_text(TRAIN.replace("update(loss)", "update(loss.item())"))
+        assert checked_anew(folder, join=True) == {"meters.py", "train.py"}
 
     def test_is_noticed_without_a_new_time_or_size(self, folder: Path) -> None:
         checked_anew(folder)
@@ -380,7 +393,7 @@ class TestTheFile:
 
     def test_is_shared(self, folder: Path) -> None:
         file = cache_file(".", str(folder.parent / "store"))
-        jobs = plan([str(folder)]).jobs
+        jobs = plan([str(folder)], overrides=Overrides(join=False)).jobs
         for job in jobs:
             # Both begin before either has learnt anything.
             ours, theirs = Cache(file), Cache(file)

@@ -225,23 +225,24 @@ MAIN = """
 """
 
 
-def found(folder: Path, kept: str, *, preview: bool, only: str = "") -> list[str]:
+def found(folder: Path, kept: str, *, join: bool, only: str = "") -> list[str]:
     (folder / "pyproject.toml").touch()
     (folder / "main.py").write_text(dedent(MAIN).lstrip("\n"))
     (folder / "probe.py").write_text(dedent(PROBE.replace("{kept}", kept)).lstrip("\n"))
-    told = check_paths([folder / only], settings=Settings(preview=preview, notes=True))
+    told = check_paths([folder / only], settings=Settings(join=join, notes=True))
     return [f"{Path(one.path).name}:{one.line}:{one.column}: {one.code} {one.message}" for one in told]
 
 
-def test_what_shows_where_files_are_read_as_one_is_told_in_preview(tmp_path: Path) -> None:
-    told = found(tmp_path, "output", preview=True)
+def test_what_shows_where_files_are_read_as_one_is_told(tmp_path: Path) -> None:
+    told = found(tmp_path, "output", join=True)
     assert [one.split(" ")[:2] for one in told] == [["probe.py:13:9:", "TLK106"]]
     assert "that the hook of line 10 is given" in told[0]
-    assert found(tmp_path, "output.detach()", preview=True) == []
+    assert found(tmp_path, "output.detach()", join=True) == []
+    assert found(tmp_path, "output", join=False) == []
 
 
 def test_it_is_told_of_the_files_that_are_given(tmp_path: Path) -> None:
-    assert found(tmp_path, "output", preview=True, only="main.py") == []
+    assert found(tmp_path, "output", join=True, only="main.py") == []
 
 
 HISTORY = """
@@ -292,5 +293,5 @@ FITTING = """
 def test_it_may_stand_in_a_file_that_says_nothing_of_torch(tmp_path: Path) -> None:
     for name, text in {"history": HISTORY, "returning": RETURNING, "fitting": FITTING}.items():
         (tmp_path / f"{name}.py").write_text(dedent(text).lstrip("\n"))
-    told = check_paths([tmp_path], settings=Settings(preview=True))
+    told = check_paths([tmp_path], settings=Settings(join=True))
     assert [f"{Path(one.path).name}:{one.line}: {one.code}" for one in told] == ["history.py:6: TLK405"]

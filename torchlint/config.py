@@ -50,11 +50,12 @@ class Overrides:
 
     Attributes:
         choice: the codes, which go over those of the file.
-        preview, notes, respect_gitignore, max_file_size (bytes), exclude: in place of the file's.
+        join, preview, notes, respect_gitignore, max_file_size (bytes), exclude: in place of the file's.
         extend_exclude: patterns besides the file's.
     """
 
     choice: Choice = field(default_factory=Choice)
+    join: bool | None = None
     preview: bool | None = None
     notes: bool | None = None
     respect_gitignore: bool | None = None
@@ -73,6 +74,7 @@ class Settings:
         exclude, extend_exclude: patterns of files and folders that are passed over, as :func:`anchored` gives
             them; caches and environments are passed over in any case.
         respect_gitignore: False to check what .gitignore names, too.
+        join: False to read each file by itself, be it with what others say of themselves.
         preview: True to run rules in preview.
         notes: True to show notes.
         max_file_size: in bytes; larger files are not checked.
@@ -85,6 +87,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
+    join: bool = True
     preview: bool = False
     notes: bool = False
     max_file_size: int = SIZE_LIMIT
@@ -102,7 +105,7 @@ class Settings:
         """What is reported in the file named ``path`` (relative to the working directory, or absolute)."""
         ignored = [codes for pattern, codes in self.per_file_ignores if self._ignores_in(path, pattern)]
         off = tuple(prefix for prefixes in ignored for prefix in prefixes)
-        return _selection(self.choices, off, self.preview, self.notes)
+        return _selection(self.choices, off, self.join, self.preview, self.notes)
 
     def excludes(self, path: str) -> bool:
         """True when a pattern passes over this file or a folder between it and the root."""
@@ -231,11 +234,11 @@ def _read_once(file: Path, modified: int, size: int) -> Settings | None:
 
 
 @lru_cache(maxsize=256)
-def _selection(choices: Sequence[Choice], off: tuple[str, ...], preview: bool, notes: bool) -> Selection:
+def _selection(choices: Sequence[Choice], off: tuple[str, ...], join: bool, preview: bool, notes: bool) -> Selection:
     """What is reported in every file in which the codes that begin with ``off`` are off."""
     enabled, named = resolve(choices, codes())
     kept = frozenset(code for code in enabled if not code.startswith(off))
-    return Selection(enabled=kept, named=named & kept, preview=preview, notes=notes)
+    return Selection(enabled=kept, named=named & kept, join=join, preview=preview, notes=notes)
 
 
 def _settings_from(table: object, file: Path) -> Settings:
@@ -299,6 +302,7 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     "exclude": _strings,
     "extend-exclude": _strings,
     "respect-gitignore": _truth,
+    "join": _truth,
     "preview": _truth,
     "notes": _truth,
     "max-file-size": _size,

@@ -186,11 +186,11 @@ def look(
     from torchlint.engine import check, concerns_torch
     from torchlint.suppress import Suppressions
 
-    if not concerns_torch(source, project, together=selection.preview):
+    if not concerns_torch(source, project, together=selection.join):
         return Look(shown=(), hidden_notes=0, uses_torch=False)
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
     outcome = check(
-        source, selection.rules(rules()), tree=tree, use_screen=use_screen, project=project, together=selection.preview
+        source, selection.rules(rules()), tree=tree, use_screen=use_screen, project=project, together=selection.join
     )
     found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
     if heed_noqa and found:

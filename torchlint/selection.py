@@ -40,12 +40,14 @@ class Selection:
     Attributes:
         enabled: the codes that are on, whole.
         named: those of them that a user named whole, which shows their notes too.
+        join: True when files that import each other are read as one, too.
         preview: True when rules in preview run.
         notes: True when the notes of every enabled rule are shown.
     """
 
     enabled: frozenset[str]
     named: frozenset[str] = frozenset()
+    join: bool = True
     preview: bool = False
     notes: bool = False
 

@@ -167,7 +167,9 @@ class Cache:
         options = (job.selection, job.limit, job.use_screen, job.heed_noqa)
         if options not in self._digests:
             chosen = job.selection
-            text = repr((sorted(chosen.enabled), sorted(chosen.named), chosen.preview, chosen.notes, *options[1:]))
+            text = repr(
+                (sorted(chosen.enabled), sorted(chosen.named), chosen.join, chosen.preview, chosen.notes, *options[1:])
+            )
             self._digests[options] = _short(text)
         return self._digests[options]
 

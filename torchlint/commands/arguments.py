@@ -120,11 +120,7 @@ def _add_codes(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--extend-select", action="append", metavar="CODES", help="these as well")
     group.add_argument("--ignore", action="append", metavar="CODES", help="not these")
     group.add_argument("--notes", action=argparse.BooleanOptionalAction, help="show notes too")
-    group.add_argument(
-        "--preview",
-        action=argparse.BooleanOptionalAction,
-        help="rules in preview, and files that import each other read as one, too",
-    )
+    group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="rules in preview, too")
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
@@ -135,6 +131,11 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
         "--respect-gitignore",
         action=argparse.BooleanOptionalAction,
         help="pass over what .gitignore names (the default)",
+    )
+    group.add_argument(
+        "--join",
+        action=argparse.BooleanOptionalAction,
+        help="read files that import each other as one, too, where they are few (the default)",
     )
     group.add_argument("--max-file-size", type=int, metavar="BYTES", help="do not check larger files")
     group.add_argument("--stdin-filename", metavar="NAME", help='the name of what "-" reads')

@@ -64,6 +64,7 @@ def _overrides(options: Namespace) -> Overrides:
             extend_select=check_codes(_listed(options.extend_select), "--extend-select"),
             ignore=check_codes(_listed(options.ignore), "--ignore"),
         ),
+        join=options.join,
         preview=options.preview,
         notes=options.notes,
         respect_gitignore=options.respect_gitignore,

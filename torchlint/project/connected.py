@@ -51,7 +51,7 @@ class Connected:
 
     def _join(self, texts: Sequence[tuple[str, str]]) -> Joined | None:
         """Files as one; None where one cannot be parsed, which its own check reports."""
-        # Imported here, as only a run in preview joins anything.
+        # Imported here, as most files are read by themselves.
         from torchlint.project.joining import File, join
 
         try:
@@ -70,10 +70,11 @@ class Connected:
     def with_file(self, path: str) -> tuple[str, ...]:
         """The files that are read as one with the file of a path, itself included, sorted.
 
-        Nothing where it stands alone, where they are too many or too long, and for tests: who checks a function once
-        on made-up rows says nothing of what it is used for.
+        Nothing where it stands alone, where they are too many or too long, where one file after the other is handed
+        over and none is known before, and for tests: who checks a function once on made-up rows says nothing of what it
+        is used for.
         """
-        if _is_test(path):
+        if _is_test(path) or not self._files.given:
             return ()
         found, pending, length = {path}, [path], 0
         while pending:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -82,6 +82,10 @@ class _Handed:
     by: Value
 
 
+_Looked: TypeAlias = "tuple[Value, str | int | None]"
+"""What was looked into, and the only item of it that matters; None where all do."""
+
+
 @dataclass(eq=False)
 class _Walk:
     """One search inside of what is kept.
@@ -92,8 +96,8 @@ class _Walk:
         meets_graph: True once it has met a live tensor, be it one that is told elsewhere.
     """
 
-    seen: dict[Value, int] = field(default_factory=dict)
-    asked: dict[Value, int] = field(default_factory=dict)
+    seen: dict[_Looked, int] = field(default_factory=dict)
+    asked: dict[_Looked, int] = field(default_factory=dict)
     meets_graph: bool = False
 
     def learn(self, other: _Walk) -> None:
@@ -161,26 +165,35 @@ class Records:
         return found
 
     def _inside(
-        self, value: Value, node: cst.CSTNode | None, by: Value | None, depth: int, walk: _Walk
+        self,
+        value: Value,
+        node: cst.CSTNode | None,
+        by: Value | None,
+        depth: int,
+        walk: _Walk,
+        *,
+        key: str | int | None = None,
     ) -> Iterator[_Handed]:
-        """The live tensors inside of ``value``, which is written ``node`` in the call or literal ``by``."""
-        if depth == 0 or value in walk.seen or self._fruitless.seen.get(value, 0) >= depth:
+        """The live tensors inside of ``value``, or of its item ``key``; it is written ``node`` in ``by``."""
+        looked = value, key
+        if depth == 0 or looked in walk.seen or self._fruitless.seen.get(looked, 0) >= depth:
             return
-        walk.seen[value] = depth
+        walk.seen[looked] = depth
         if self.flows.live(value) is not None and not self.flows.is_gathered(value):
             walk.meets_graph = True
             if by is not None:
                 yield _Handed(Use(value, node if isinstance(node, cst.BaseExpression) else None), by)
             return
         if value.op is Op.PARAMETER:
-            yield from self._inside_parameter(value, depth, walk)
+            yield from self._inside_parameter(value, depth, walk, key)
         elif value.op is Op.CONTAINER or makes_record(self.facts, value):
-            for item, written in _written_in(value):
+            for item, written in self._written_under(value, key):
                 yield from self._inside(item, written, by if value.function.is_foreign else value, depth - 1, walk)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
             # An item of what carries a graph somewhere, and is not known to do so itself, may be a name beside it.
             if not self.solution.may_be(value.inputs[0], Carrier):
-                yield from self._inside(value.inputs[0], None, by, depth, walk)
+                of_row = value.keys[0] if value.op is Op.SUBSCRIPT else None
+                yield from self._inside(value.inputs[0], None, by, depth, walk, key=of_row)
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
@@ -200,17 +213,30 @@ class Records:
                 yield from self._inside(origin, origin.syntax, by, depth - 1, walk)
         yield from self._inside_object(value, depth, walk)
 
-    def _inside_parameter(self, parameter: Value, depth: int, walk: _Walk) -> Iterator[_Handed]:
-        """What the calls of this file pass for a parameter, the starred ones included."""
-        if depth <= max(1, walk.asked.get(parameter, 0), self._fruitless.asked.get(parameter, 0)):
+    def _inside_parameter(
+        self, parameter: Value, depth: int, walk: _Walk, key: str | int | None = None
+    ) -> Iterator[_Handed]:
+        """What the calls of this file pass for a parameter, or the item ``key`` of that, the starred ones included."""
+        looked = parameter, key
+        if depth <= max(1, walk.asked.get(looked, 0), self._fruitless.asked.get(looked, 0)):
             return
-        walk.asked[parameter] = depth
+        walk.asked[looked] = depth
         calls = self.solution.callers.get(parameter.function, {})
         for call in sorted(calls, key=lambda value: value.index):
-            given = [argument for argument in self.solution.given_by(call, parameter) if argument not in walk.seen]
+            given = [one for one in self.solution.given_by(call, parameter) if (one, key) not in walk.seen]
             written = dict(_written_in(call)) if given else {}
             for argument in given:
-                yield from self._inside(argument, written.get(argument), call, depth - 1, walk)
+                yield from self._inside(argument, written.get(argument), call, depth - 1, walk, key=key)
+
+    def _written_under(self, whole: Value, key: str | int | None) -> list[tuple[Value, cst.CSTNode | None]]:
+        """What a call or a literal is given, and only for its item ``key`` where that is written there."""
+        written = _written_in(whole)
+        keys = whole.keys[1:] if whole.op is Op.CALL else whole.keys
+        if key is None or key not in keys:
+            return written
+        under = [one for place, one in zip(keys, written, strict=True) if place == key]
+        later = (item for place, item in self.solution.held.get(whole, ()) if place in (key, None))
+        return [*under, *((item, None) for item in later if item not in whole.inputs)]
 
     def _inside_object(self, value: Value, depth: int, walk: _Walk) -> Iterator[_Handed]:
         """What the attributes of an object of a class of the file hold, where each step makes its own."""
