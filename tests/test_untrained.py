@@ -125,6 +125,41 @@ def test_gradients_count_until_they_are_zeroed(first: str, then: str, expected: 
     assert len(program.facts.untrained_forwards) == expected
 
 
+PASSES = """
+class Players:
+    def __init__(self):
+        self.painter, self.judge = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.of_painter = torch.optim.SGD(self.painter.parameters(), 0.1)
+        self.of_judge = torch.optim.SGD(self.judge.parameters(), 0.1)
+        self.rates = [{each} for o in (self.of_painter, self.of_judge)]
+    def judged(self, real):
+        loss = (self.judge(self.painter(torch.randn(8, 3))) - self.judge(real)).mean()
+        self.of_judge.zero_grad()
+        loss.backward()
+        self.of_judge.step()
+    def painted(self):
+        loss = -self.judge(self.painter(torch.randn(8, 3))).mean()
+        self.of_painter.zero_grad()
+        loss.backward()
+        self.of_painter.step()
+    def fit(self, loader):
+        for epoch in range(9):
+            for real in loader:
+                self.judged(real)
+                self.painted()
+            for one in self.rates:
+                one.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "expected"),
+    [("torch.optim.lr_scheduler.StepLR(o, 2)", 1), ("o", 0), ("stepping(o)", 0)],
+)
+def test_the_step_of_a_scheduler_uses_no_gradients(each: str, expected: int) -> None:
+    assert len(Program(PASSES.format(each=each)).facts.untrained_forwards) == expected
+
+
 def test_a_graph_that_is_retained_may_be_wanted() -> None:
     step = STEP.format(before="pass", parameters="s.parameters()", forward="loss = F.mse_loss(s(x), t(x))")
     assert len(Program(NETWORKS + step).facts.untrained_forwards) == 1

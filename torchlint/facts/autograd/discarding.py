@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.optimized import Optimized
-from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameter_lists import modules_listed
 
@@ -71,7 +71,7 @@ class Discarding:
         return any(
             not any(self.optimized.overlap(module, other) for other in seen)
             for call in later
-            if call.callee.op is Op.ATTRIBUTE and (end is None or call.index < end)
+            if call.callee.op is Op.ATTRIBUTE and not self._is_of_rate(call) and (end is None or call.index < end)
             for module in self._trained_by(call.callee.inputs[0])
         )
 
@@ -110,8 +110,8 @@ class Discarding:
         training = {backward.function for backward in self.facts.graph.backwards}
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("step", "zero_grad"):
-                if not training.isdisjoint(self.solution.functions_of(call)):
-                    continue  # a trainer's step, and not an optimizer's
+                if not training.isdisjoint(self.solution.functions_of(call)) or self._is_of_rate(call):
+                    continue  # a trainer's step or a scheduler's, and not an optimizer's
                 given = call.arguments[:1] if call.callee.name == "step" else ()  # scaler.step(optimizer)
                 subjects = [call.callee.inputs[0], *given]
                 for one in (module for subject in subjects for module in self._trained_by(subject)):
@@ -120,6 +120,11 @@ class Discarding:
                     for root in self.optimized.extent(one):
                         by_extent.setdefault(root, []).append(call)
         return by_root, by_extent
+
+    def _is_of_rate(self, call: Value) -> bool:
+        """Whether a CALL of ``step`` is a scheduler's: it is given the optimizer, and changes nothing but its rate."""
+        atoms = self.solution.final(call.callee.inputs[0])
+        return bool(atoms) and all(isinstance(atom, Tool) and atom.kind == "scheduler" for atom in atoms)
 
     def _trained_by(self, subject: Value) -> list[Value]:
         """The modules that an optimizer trains; a module is one itself."""
