@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
+from torchlint.facts.repeated.kindred_loaders import draws_from_kin
 from torchlint.facts.repeated.shells import Shells, has_frozen_weights
 from torchlint.facts.summaries.effect_kinds import WORKERS, EffectKind
 from torchlint.facts.turns.data_passes import source_of_one
@@ -164,7 +165,7 @@ class Products:
             return Product("copy")
         if is_written_as_class(name) and self._is_new_network(call):
             return Product("module", weighs=True)
-        return drawn_anew(self.facts, call)
+        return drawn_anew(self.facts, call, or_kin=True)
 
     def _is_new_network(self, call: Value) -> bool:
         """Whether what a CALL gives is used as a network and made of none: a wrapper has the weights it is given."""
@@ -267,10 +268,17 @@ def is_written_as_class(name: str) -> bool:
     return last[:1].isupper() and not last.isupper() and "_" not in last
 
 
-def drawn_anew(facts: Facts, call: Value) -> Product | None:
-    """The iterator that ``next(iter(loader))`` makes for one batch; None for any other CALL."""
+def drawn_anew(facts: Facts, call: Value, *, or_kin: bool = False) -> Product | None:
+    """The iterator that ``next(iter(loader))`` makes for one batch; None for any other CALL.
+
+    Args:
+        facts: the facts of the file.
+        call: a CALL.
+        or_kin: True to count what is a loader as far as what was given beside it says; of its workers nothing is known.
+    """
     loader = source_of_one(call)
-    if loader is None or not is_loader(facts.solution, loader):
+    is_known = loader is not None and is_loader(facts.solution, loader)
+    if loader is None or not (is_known or (or_kin and draws_from_kin(facts, call))):
         return None
     source = call.arguments[0]
     if source.loop is not call.loop:
@@ -278,7 +286,7 @@ def drawn_anew(facts: Facts, call: Value) -> Product | None:
     is_apart = source.statement is not call.statement
     if source.loop is not None and facts.skipping.is_skipped(source, source.loop, by_number=is_apart):
         return None  # the other turns draw from the iterator that an earlier one has made
-    return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
+    return Product("iterator", starts_workers=is_known and not _has_no_workers(facts, loader))
 
 
 def is_loader(solution: Solution, value: Value) -> bool:

@@ -128,7 +128,7 @@ class Steps:
     def _is_step(self, loop: Loop) -> bool:
         if self._is_part_of_step(loop):
             return False
-        if loop.iterable is not None and any(map(self._trains_as_it_yields, self._gone_over(loop.iterable))):
+        if loop.iterable is not None and any(map(self._trains_as_it_yields, self.gone_over(loop.iterable))):
             return True
         if any(inner is not None and loop in inner.around() for inner in self._training_loops[loop.function]):
             return True
@@ -175,13 +175,13 @@ class Steps:
 
     def is_loader(self, value: Value) -> bool:
         """Whether iterating over ``value`` yields batches, through ``enumerate``, ``tqdm`` and the like."""
-        return any(_is_loader(atom) for current in self._gone_over(value) for atom in self.solution.final(current))
+        return any(_is_loader(atom) for current in self.gone_over(value) for atom in self.solution.final(current))
 
     def _trains_as_it_yields(self, iterable: Value) -> bool:
         """``for epoch, loss in enumerate(epochs(net, loader))``: whether a generator trains from item to item."""
         return any(function.is_generator and self.trains(function) for function in self.solution.functions_of(iterable))
 
-    def _gone_over(self, value: Value) -> Iterator[Value]:
+    def gone_over(self, value: Value) -> Iterator[Value]:
         """What is iterated over, and what ``enumerate``, ``tqdm`` and the like, around it, go over."""
         pending, seen = [value], set[Value]()
         while pending:
