@@ -49,10 +49,10 @@ class BuiltInStep(Rule):
     What is a shell round a given model or for given weights, a model whose weights are set by what the turn says, plain
     SGD without momentum, what is made by chance, and what stands in a test, are left alone.
     What has no parameters costs time only and is a note, and so is a model that is dropped one line too late, or an
-    iterator that starts workers in every n-th step. A note as well is `copy.deepcopy(model)` in every step or for every
-    task of a step, or for a look at the model now and then, whose variable keeps the copy through the training that
-    follows; a copy for each client, fold or epoch that trains it through loops of its own is left alone, and so is one
-    that is quantized or pruned.
+    iterator that starts workers in every n-th step, or of what is a loader as far as what was given beside it says. A
+    note as well is `copy.deepcopy(model)` in every step or for every task of a step, or for a look at the model now and
+    then, whose variable keeps the copy through the training that follows; a copy for each client, fold or epoch that
+    trains it through loops of its own is left alone, and so is one that is quantized or pruned.
 
     ## Fix safety
     There is no automatic fix: where it is to be built instead is for a person to say, and results change when an
