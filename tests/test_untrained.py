@@ -160,6 +160,48 @@ def test_the_step_of_a_scheduler_uses_no_gradients(each: str, expected: int) -> 
     assert len(Program(PASSES.format(each=each)).facts.untrained_forwards) == expected
 
 
+SEVERAL = """
+from judges import Judge
+class Players:
+    def __init__(self, sizes):
+        self.painter = nn.Linear(3, 3)
+        self.judges = {judges}
+        self.of_painter = torch.optim.SGD(self.painter.parameters(), 0.1)
+        self.of_judges = torch.optim.SGD(self.judges.parameters(), 0.1)
+    def judged(self, real):
+        made, loss = self.painter(torch.randn(8, 3)), 0
+        for judge in self.judges:
+            loss = loss + judge(made).mean() - judge(real).mean()
+        self.of_judges.zero_grad()
+        loss.backward()
+        self.of_judges.step()
+    def painted(self):
+        made = self.painter(torch.randn(8, 3))
+        loss = -sum(judge(made).mean() for judge in self.judges)
+        self.of_painter.zero_grad()
+        loss.backward()
+        self.of_painter.step()
+    def fit(self, loader):
+        for real in loader:
+            self.judged(real)
+            self.painted()
+"""
+
+
+@pytest.mark.parametrize(
+    ("judges", "expected"),
+    [
+        ("nn.ModuleList([Judge(size) for size in sizes])", ["self.painter"]),
+        ("nn.ModuleList([Judge(1), Judge(2)]).cuda()", ["self.painter"]),
+        ("nn.ModuleList([Judge(1), self.painter])", []),
+        ("nn.ModuleList(Judge.family(sizes))", []),
+    ],
+)
+def test_what_a_list_of_networks_is_given_are_those_that_a_loop_runs(judges: str, expected: list[str]) -> None:
+    program = Program(SEVERAL.format(judges=judges))
+    assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == expected
+
+
 def test_a_graph_that_is_retained_may_be_wanted() -> None:
     step = STEP.format(before="pass", parameters="s.parameters()", forward="loss = F.mse_loss(s(x), t(x))")
     assert len(Program(NETWORKS + step).facts.untrained_forwards) == 1

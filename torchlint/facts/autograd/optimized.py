@@ -14,6 +14,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.keeping.fates import LOOKING
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import (
+    Atom,
     ClassReference,
     Container,
     FunctionReference,
@@ -88,13 +89,24 @@ class Optimized:
         if base.op is Op.CALL and base.callee.name in method_names(Holds.RETURNS) and isinstance(key, int):
             given = base.argument(key)  # accelerator.prepare(model, optimizer) gives them back in their order
             return [given] if given is not None else []
+        made = [self._listing(atom) for atom in sorted_values(self.solution.final(base))]
         return [
             item
-            for atom in sorted_values(self.solution.final(base))
-            if isinstance(atom, Container)
-            for known, item in self.solution.held.get(atom.allocation, ())
+            for one in made
+            if one is not None
+            for known, item in self.solution.held.get(one, ())
             if key is None or known is None or known == key
         ]
+
+    def _listing(self, atom: Atom) -> Value | None:
+        """The list in which the items of an object stand; that of ``nn.ModuleList(networks)`` is what it is given."""
+        if isinstance(atom, Container):
+            return atom.allocation
+        made = atom.allocation if isinstance(atom, Module) else None
+        if made is None or made.op is not Op.CALL or made.callee.name != "torch.nn.ModuleList" or not made.arguments:
+            return None
+        given = [a for a in self.solution.final(made.arguments[0]) if isinstance(a, Container)]
+        return given[0].allocation if len(given) == 1 else None
 
     def _behind_call(self, call: Value) -> list[Value]:
         callee = call.callee
