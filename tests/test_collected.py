@@ -562,6 +562,67 @@ def test_an_object_that_joins_what_it_is_given_is_supposed_to_be_given_more(
     assert [one.supposed for one in found] == ([True] if is_found else [])
 
 
+FIGURES = """
+class Figure:
+    def reset(self): pass
+    def add(self, scores): pass
+    def result(self): pass
+
+class Median(Figure):
+    def __init__(self):
+        self.reset()
+    def reset(self):
+        self.seen = None
+    def add(self, scores):
+        self.seen = scores if self.seen is None else torch.cat((self.seen, scores))
+    def result(self):
+        return self.seen.median()
+
+{beside}
+
+@torch.no_grad()
+def figures(net, loader, device, asked):
+    net.to(device).eval()
+    {before}
+    for x, y in loader:
+        out = net(x.to(device)).amax(dim=1)
+        {turn}
+    return {after}
+"""
+EACH = {
+    "beside": "",
+    "before": "for figure in asked: figure.reset()",
+    "turn": "for figure in asked: figure.add(out)",
+    "after": "[figure.result() for figure in asked]",
+}
+ONE = {"before": "asked.reset()", "turn": "asked.add(out)", "after": "asked.result()"}
+NAMED = {"turn": "for name, figure in asked.items(): figure.add(scores=out)", "before": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_found"),
+    [
+        ({}, True),
+        (ONE, True),
+        ({**NAMED, "after": "{name: figure.result() for name, figure in asked.items()}"}, True),
+        ({**ONE, "turn": "asked.reset(); asked.add(out); print(asked.result())"}, False),  # the figure of each batch
+        ({"turn": "for figure in asked: figure.add(out); figure.result()"}, False),
+        ({**ONE, "turn": "asked.add(out, y)"}, False),
+        ({**ONE, "turn": "asked.add()"}, False),
+        ({**ONE, "before": "pass", "after": "None"}, False),  # a set has a method of this name, too
+        ({**ONE, "before": "asked.clear()"}, False),
+        ({**ONE, "turn": "pass", "before": "asked.reset(); asked.add(net.bias)"}, False),
+        ({"beside": "class Names:\n    def add(self, name): pass"}, False),
+        ({"beside": "class Mean(Figure):\n    def add(self, scores): self.sum += scores.sum().item()"}, True),
+    ],
+)
+def test_objects_that_are_used_as_those_of_a_class_are_supposed_to_be_some(
+    changed: dict[str, str], is_found: bool
+) -> None:
+    found = Program(FIGURES.format(**{**EACH, **changed})).facts.collections
+    assert [one.supposed for one in found] == ([True] if is_found else [])
+
+
 METRIC = """
 import torchmetrics
 

@@ -20,6 +20,7 @@ from torchlint.facts.keeping.joining import (
     lives_through,
     of_collector,
 )
+from torchlint.facts.keeping.used_alike import used_alike
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.data_passes import counts_through_tensor, is_over_few
 from torchlint.facts.turns.turn import Repetition, Turn
@@ -66,7 +67,7 @@ class JoinedInTurn:
             for found in self._copied(call, olds[0], news[0], repetition):
                 if seen is not None:
                     yield found
-                elif found.way is Collecting.UNTIL_HOST or self._is_filled_by_others(olds[0], call.function):
+                elif found.way is Collecting.UNTIL_HOST or self._is_filled(olds[0], call.function):
                     yield replace(found, supposed=True)
 
     def _along_tensor(self, call: Value) -> Repetition | None:
@@ -81,6 +82,18 @@ class JoinedInTurn:
         if self._is_needed_in_turn(old, call, repetition) or begins_with_numbers(old) or self._is_list(old, call):
             return False
         return not self._goes_into_next(old, call) and not self._is_filled_as_list(old, call)
+
+    def _is_filled(self, old: Value, method: Function) -> bool:
+        """Whether a method of a collector is called in a loop that asks nothing of it, here or in another file."""
+        return self._is_filled_here(method) or self._is_filled_by_others(old, method)
+
+    def _is_filled_here(self, method: Function) -> bool:
+        """Whether steps of this file call the method of objects that are used as those of its class, and no other."""
+        for call, others in used_alike(self.facts, method):
+            seen = self.gathering.repetition(call)
+            if seen is not None and not any(self.gathering.is_within(one.function, one.loop, seen) for one in others):
+                return True
+        return False
 
     def _is_filled_by_others(self, old: Value, method: Function) -> bool:
         """Whether another file calls the method of a collector in a loop, and there none that reads what it has."""
