@@ -75,6 +75,32 @@ def adapt(model, optimizer, sides):
     assert drawn_anew(text + callers) == expected
 
 
+@pytest.mark.parametrize(
+    ("made", "given", "expected"),
+    [
+        ("near, far = both_sides(options)", "near, far", 1),
+        ("sides = both_sides(options)", "sides['near'], sides['far']", 1),
+        ("near, far = opened(options), chained(options)", "near, far", 0),
+    ],
+)
+def test_loaders_that_are_handed_on_stay_what_they_are(made: str, given: str, expected: int) -> None:
+    text = f"""
+def epoch(model, optimizer, near, far):
+    for x, y in near:
+        z = next(iter(far))[0].to(x.device)
+        loss = F.cross_entropy(model(x), y) + model(z).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def adapt(model, optimizer, options):
+    {made}
+    for number in range(9):
+        epoch(model, optimizer, {given})
+"""
+    assert drawn_anew(FRONT + text) == expected
+
+
 def test_nothing_is_known_of_the_workers_of_such_a_loader() -> None:
     program = Program(FRONT + METHOD.format(made=BOTH, first="self.near", drawn=DRAWN))
     (found,) = (one for one in program.facts.constructions if one.product.kind == "iterator")

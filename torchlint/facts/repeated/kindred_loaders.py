@@ -63,7 +63,7 @@ def _giver(facts: Facts, value: Value) -> Value | str | None:
     """What gives a loader among others: the name of a function that is not seen, or what a value is an item of."""
     is_item = False
     for _ in range(DEPTH):
-        stored = stored_at(facts.solution, value)
+        stored = facts.solution.arguments_of(value) if value.op is Op.PARAMETER else stored_at(facts.solution, value)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             value, is_item = value.inputs[0], True
         elif len(stored) == 1:
