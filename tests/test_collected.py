@@ -562,6 +562,39 @@ def test_an_object_that_joins_what_it_is_given_is_supposed_to_be_given_more(
     assert [one.supposed for one in found] == ([True] if is_found else [])
 
 
+LATER = """
+class Bank:
+    def __init__(self):
+        self.rows = None
+    def add(self, rows):
+        {first}
+        self.rows = torch.cat([self.rows, rows])
+    def done(self):
+        return self.rows
+
+def run(net, loader, device):
+    net = net.to(device).eval()
+    bank = Bank()
+    with torch.inference_mode():
+        for x, y in loader:
+            bank.add(net(x.to(device)))
+    return bank.done().var(0).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("if self.rows is None:\n            self.rows = rows\n            return", [Collecting.COPIES]),
+        ("if not len(self.rows):\n            self.rows = rows\n            return", [Collecting.COPIES]),
+        ("if len(self.rows) > 64:\n            self.rows = rows\n            return", []),
+        ("if self.rows is None:\n            return\n        self.rows = rows", []),
+    ],
+)
+def test_what_is_put_there_first_need_not_stand_beside_an_else(first: str, expected: list[Collecting]) -> None:
+    assert ways(LATER.format(first=first)) == expected
+
+
 FIGURES = """
 class Figure:
     def reset(self): pass

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -23,6 +26,7 @@ from torchlint.facts.keeping.joining import (
 from torchlint.facts.keeping.used_alike import used_alike
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.data_passes import counts_through_tensor, is_over_few
+from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
@@ -31,6 +35,7 @@ from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -230,12 +235,15 @@ class JoinedInTurn:
         return bool(others) and all(tests.get(test) is branch for test, branch in others.items())
 
     def _branches(self, node: cst.CSTNode | None) -> dict[cst.CSTNode, cst.CSTNode]:
-        """The tests around a statement, each with its branch."""
+        """The tests that decide on a statement, each with its branch; itself for what follows the first time."""
         found: dict[cst.CSTNode, cst.CSTNode] = {}
         while node is not None:
             parent = self.facts.parents.get(node)
             if isinstance(parent, cst.If):
                 found[parent] = node
+            if isinstance(parent, cst.IndentedBlock):
+                before = takewhile(partial(is_not, node), parent.body)
+                found |= {one: one for one in before if isinstance(one, cst.If) and _begins(one)}
             node = parent
         return found
 
@@ -257,3 +265,14 @@ class JoinedInTurn:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _begins(test: cst.If) -> bool:
+    """Whether a test is for what comes first, and nothing follows it then: ``if self.rows is None: ...; return``."""
+    if test.orelse is not None or not isinstance(last_of(test.body), cst.Return | cst.Continue):
+        return False
+    asked = test.test
+    if isinstance(asked, cst.Comparison):
+        (target, *more) = asked.comparisons
+        return not more and isinstance(target.operator, cst.Is) and dotted(target.comparator) == "None"
+    return isinstance(asked, cst.UnaryOperation) and isinstance(asked.operator, cst.Not)
