@@ -50,6 +50,9 @@ class Bodies:
         function.wraps = Mode(summary.wraps) if summary.wraps else None
         function.alters, function.memoises = summary.alters, summary.memoises
         decorators = [self._linker.function_linked(name, unit) for name in summary.decorators]
+        modes = [one.wraps for one in decorators if one is not None and one.wraps is not None]
+        if modes and function.guard is Mode.INHERITED and not function.is_async:
+            function.guard = modes[0]  # its file only knew that something decorates it
         function.is_altered = summary.is_altered or any(one is not None and one.alters for one in decorators)
         function.converts = summary.converts
         function.is_converted = summary.is_converted or any(one is not None and one.converts for one in decorators)
@@ -233,8 +236,9 @@ class Bodies:
     ) -> Value:
         """The skeleton of a call: what is called, where, with what of ``earlier`` ones, and what becomes of it."""
         loop = loops[summary.loop] if summary.loop >= 0 else None
+        mode = function.guard if Mode(summary.mode) is Mode.INHERITED else Mode(summary.mode)
         if summary.base >= 0:
-            callee = self._attribute(function.parameters[summary.base], summary.path, Mode(summary.mode))
+            callee = self._attribute(function.parameters[summary.base], summary.path, mode)
         elif summary.function:
             callee = self._linker.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
         else:
@@ -242,9 +246,7 @@ class Bodies:
         given = [function.parameters[position] for _, position in summary.arguments]
         given += [self._of_call(earlier[number], function, is_computed=flag) for _, number, flag in summary.computed]
         keys = (None, *(key for key, *_ in (*summary.arguments, *summary.computed)))
-        call = self._linker.make(
-            Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
-        )
+        call = self._linker.make(Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=mode, loop=loop)
         call.evaluating = summary.evaluating
         if summary.gives_more:
             self._foreign.given_more.add(call)

@@ -75,6 +75,14 @@ def takes_pairs(call: Value, argument: Atom) -> bool:
     )
 
 
+def zipped_values(call: Value) -> Value | None:
+    """What lies under the keys of a dictionary that a CALL makes of two sequences: ``dict(zip(names, losses))``."""
+    pairs = call.arguments[0] if call.callee.name in _OF_PAIRS and len(call.arguments) == 1 else None
+    if pairs is None or pairs.op is not Op.CALL or pairs.callee.name != "builtins.zip":
+        return None
+    return pairs.arguments[1] if tuple(pairs.keys[1:]) == (0, 1) else None
+
+
 def is_pair(atom: Atom) -> bool:
     """``(name, Meter())``"""
     if not isinstance(atom, Container) or not isinstance(atom.allocation.syntax, cst.Tuple | cst.List):

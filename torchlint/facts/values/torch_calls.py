@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.dictionaries import is_pair, lists_keys, takes_pairs
+from torchlint.facts.values.dictionaries import is_pair, lists_keys, takes_pairs, zipped_values
 from torchlint.facts.values.differentiation import apply, live
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -155,6 +155,9 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
             made = join(_made_by(solution, value, atom) for atom in argument)
             if made:
                 solution.set_field(value, None, made)
+        elif (under := zipped_values(value)) is not None:
+            solution.watch(under, value)
+            solution.set_field(value, None, join(item_of(solution, value, a, None) for a in solution.of(under)))
         elif CHOOSING.get(name, key) == key:
             items = PLAIN if lists_keys(value, argument) else join(_items(solution, value, a) for a in argument)
             solution.set_field(value, None, items)
