@@ -249,7 +249,7 @@ def found(folder: Path, text: str) -> list[str]:
     (folder / "tools.py").write_text(dedent(HELPERS))
     path = folder / "train.py"
     path.write_text(dedent(text))
-    return [one.code for one in check_paths([path], settings=Settings(notes=True))]
+    return [one.code for one in check_paths([path], settings=Settings(notes=True, join=False))]
 
 
 def training(before: str = "pass", each: str = "pass", last: str = "pass") -> str:
@@ -681,4 +681,4 @@ def test_a_helper_of_another_file_fills_gradients_with_zeros(
     (tmp_path / "tools.py").write_text(dedent(CLEARING))
     path = tmp_path / "train.py"
     path.write_text(dedent(STEPPING.format(**{"before": "pass", "each": "pass", "after": "pass", **parts})))
-    assert [one.code for one in check_paths([path], settings=Settings(notes=True))] == codes
+    assert [one.code for one in check_paths([path], settings=Settings(notes=True, join=False))] == codes

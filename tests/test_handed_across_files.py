@@ -342,7 +342,7 @@ def test_a_loop_of_another_file_has_no_line_here(tmp_path: Path) -> None:
             """,
         },
     )
-    found = check_paths([project.folder], settings=Settings(notes=True))
+    found = check_paths([project.folder], settings=Settings(notes=True, join=False))
     assert [one.message for one in found] == [
         "`nn.CrossEntropyLoss` is built anew in each turn of the loop in another file: it costs time, and nothing is"
         " kept in it; build it once, before that loop, or call the function of `torch.nn.functional` that does the same"
@@ -868,5 +868,5 @@ for _ in range(100):
 """
     (tmp_path / "base.py").write_text(base, encoding="utf-8")
     (tmp_path / "trainer.py").write_text(trainer, encoding="utf-8")
-    found = check_paths([tmp_path], settings=Settings(notes=True))
+    found = check_paths([tmp_path], settings=Settings(notes=True, join=False))
     assert [(one.code, one.message.split("`")[1]) for one in found] == ([("TLK105", kept)] if kept else [])

@@ -46,6 +46,19 @@ def test_a_constant_is_read_through_variables(expression: str, value: object) ->
     assert found is value if value in (UNWRITTEN, None, False) else found == value
 
 
-def test_a_parameter_that_is_given_is_not_its_default() -> None:
-    program = Program("def run(usual=9):\n    print(usual)\nrun(4)\n")
-    assert literal(program.facts.solution, program.shown()) is UNWRITTEN
+@pytest.mark.parametrize(
+    ("calls", "value"),
+    [
+        ("run(4)", 4),
+        ("run(4)\nrun(usual=4)", 4),
+        ("run()", 9),
+        ("run(4)\nrun()", UNWRITTEN),
+        ("run(4)\nrun(5)", UNWRITTEN),
+        ("run(1)\nrun(True)", UNWRITTEN),
+        ("run(*given)", UNWRITTEN),
+    ],
+)
+def test_a_parameter_is_what_all_calls_agree_on(calls: str, value: object) -> None:
+    program = Program(f"def run(usual=9):\n    print(usual)\n{calls}\n")
+    found = literal(program.facts.solution, program.shown())
+    assert found is value if value is UNWRITTEN else found == value

@@ -58,3 +58,43 @@ def test_what_is_emptied_as_well_or_never_is_left_alone(beside: str, emptied: st
 def test_whoever_is_seen_to_call_it_says_how_often() -> None:
     once = "\nagent = Agent(nn.Linear(3, 2))\nagent.act(torch.ones(3))\n"
     assert left_over(BESIDE, EMPTIED, once) == []
+
+
+TRACED = """
+class Trace:
+    def __init__(self):
+        self.log_probs, self.entropies = [], []
+
+    def record(self, dist, action):
+        self.log_probs.append(dist.log_prob(action))
+        self.entropies.append({kept})
+
+    def flush(self):
+        self.log_probs.clear()
+
+def main(net: nn.Module, episodes):
+    optimizer, trace = torch.optim.Adam(net.parameters()), Trace()
+    for episode in episodes:
+        for obs in episode:
+            dist = torch.distributions.Categorical(logits=net(obs))
+            trace.record(dist, dist.sample())
+        loss = -torch.stack(trace.log_probs).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        trace.flush()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ("dist.entropy()", ["self.entropies"]),
+        ("dist.rsample()", ["self.entropies"]),
+        ("dist.entropy().item()", []),
+        ("dist.sample()", []),
+        ("action", []),
+    ],
+)
+def test_a_distribution_that_is_handed_over_has_a_graph_in_all_that_it_gives(kept: str, found: list[str]) -> None:
+    assert [one.name for one in Program(TRACED.format(kept=kept)).facts.insertions] == found

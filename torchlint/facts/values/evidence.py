@@ -268,11 +268,11 @@ class Evidence:
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
 
-    def _mark_carrier(self, base: Value) -> None:
-        """The unknown object from which the live part was taken carries a graph."""
+    def _mark_carrier(self, base: Value, *, of_callers: bool = False) -> None:
+        """The unknown object from which the live part was taken carries a graph, be it what callers pass."""
         base = base.unnarrowed()
         abstract = self.solution.of(base)
-        vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
+        vague = not abstract or any(isinstance(a, (Unknown, Argument) if of_callers else Unknown) for a in abstract)
         if (
             vague
             and base.op in (Op.CALL, Op.PARAMETER, Op.UNKNOWN, Op.SUBSCRIPT, Op.ELEMENT)
@@ -298,7 +298,8 @@ class Evidence:
             self._mark_carrier(call.callee.inputs[0])  # `outputs.get("loss")` is an item, and no forward
             return
         if call.callee.op is Op.ATTRIBUTE and call.callee.name in DIFFERENTIABLE:
-            self._mark_carrier(call.callee.inputs[0])  # a distribution: the actions say nothing
+            # A distribution: the actions say nothing, and what else it is asked for has the same graph.
+            self._mark_carrier(call.callee.inputs[0], of_callers=True)
             self._prove(call.callee, Module())
             return
         if any(isinstance(a, External | ClassReference | Container) for a in callees):
