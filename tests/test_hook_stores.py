@@ -160,11 +160,21 @@ for x, y in loader:
     assert keeps(found) == []
 
 
-def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself() -> None:
-    before = "def hook(m, i, o):\n    if {}:\n        kept.append(o)"
-    assert keeps(program("hook", before=before.format("not m.training"))) == []
-    assert keeps(program("hook", before=before.format("torch.is_grad_enabled()"))) == []
-    assert keeps(program("hook", before=before.format("m.training"))) == ["kept"]
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("not m.training", []),
+        ("torch.is_grad_enabled()", []),
+        ("m.training", ["kept"]),
+        ("o.dim() > 2 and m.training", ["kept"]),
+        ("m.training and len(kept) % 2 == 0", ["kept"]),
+        ("o.dim() > 2 or m.training", []),
+        ("o.dim() > 2 and not m.training", []),
+    ],
+)
+def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself(asked: str, found: list[str]) -> None:
+    before = f"def hook(m, i, o):\n    if {asked}:\n        kept.append(o)"
+    assert keeps(program("hook", before=before)) == found
 
 
 WATCHER = """

@@ -120,3 +120,36 @@ CROSS = "F.cross_entropy(scores, labels)"
 def test_what_alone_a_term_of_a_returned_loss_is_computed_of(lines: dict[str, str], names: list[str]) -> None:
     plain = {"weight": "weight=1.0", "added": "middle", "given": "features", "guard": "if True"}
     assert supposed(CRITERION.format(**{**plain, "loss": f"{CROSS} + {PULL}", **lines})) == names
+
+
+MOMENTS = """
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+    def moments(self, x, mask):
+        if mask is None:
+            mask = torch.ones_like(x[:, :1])
+        mean = (x * mask).sum((0, 2)) / mask.sum()
+        {given}
+    def forward(self, x, mask=None):
+        if self.training:
+            {taken} = self.moments(x, mask)
+            self.mean = 0.9 * self.mean + 0.1 * mean
+        return x - self.mean
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "names"),
+    [
+        ("return mean", "mean", ["self.mean"]),
+        ("return mean, (x - mean).var()", "mean, spread", ["self.mean"]),
+        ("return len(x), mean", "count, mean", ["self.mean"]),
+        ("return mean, len(x)", "count, mean", []),
+        ("return mean.detach(), (x - mean).var()", "mean, spread", []),
+        ("return (mean, 0) if mask is None else unseen(x)", "mean, spread", []),
+    ],
+)
+def test_what_a_layer_computes_of_its_input_may_be_an_item_of_a_tuple(given: str, taken: str, names: list[str]) -> None:
+    assert supposed(MOMENTS.format(given=given, taken=taken)) == names

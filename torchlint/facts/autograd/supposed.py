@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.returned_items import items_at
 from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
@@ -157,10 +158,10 @@ class Suppositions:
         if value.op in (Op.OPERATION, Op.PHI):
             return list(value.inputs)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            pair = value.inputs[0]
-            if pair.op is not Op.CONTAINER:
-                return [pair]
-            return [item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]]
+            whole = value.inputs[0]
+            if whole.op is Op.CALL and not self.facts.modes.records(whole):
+                return []
+            return items_at(self.solution, value) or ([] if whole.op is Op.CONTAINER else [whole])
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         if value.op is not Op.CALL or not self.facts.modes.records(value):

@@ -100,8 +100,8 @@ class Search:
         node: cst.CSTNode | None = store.statement
         while node is not None and node is not store.function.syntax:
             parent = self.facts.parents.get(node)
-            if isinstance(parent, cst.If) and node is parent.body:
-                return _asks_for_training(parent.test)
+            if isinstance(parent, cst.If) and node is parent.body and _asks_for_training(parent.test):
+                return True
             if isinstance(parent, cst.IndentedBlock):
                 before = parent.body[: parent.body.index(node)]
                 if any(map(_leaves_unless_training, before)):
@@ -355,6 +355,9 @@ class Search:
 
 
 def _asks_for_training(test: cst.BaseExpression) -> bool:
+    """``module.training``, be it beside something else: ``step % 10 == 0 and module.training``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _asks_for_training(test.left) or _asks_for_training(test.right)
     return isinstance(test, cst.Attribute) and test.attr.value == "training"
 
 

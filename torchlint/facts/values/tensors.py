@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.values.returned_items import items_at
 from torchlint.facts.values.torch_calls import by_type
 from torchlint.syntax.tree import dotted, walk
 
@@ -62,8 +63,9 @@ class Tensors:
         if value.op is Op.PARAMETER:
             if self._is_annotated(value) or any(self._is_tensor(a, seen) for a in self.given(value)):
                 return True
-        if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and not _is_text(value) and self._is_tensor(value.inputs[0], seen):
-            return True
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and not _is_text(value):
+            if any(self._is_tensor(one, seen) for one in [value.inputs[0], *items_at(self.solution, value)]):
+                return True
         if value.op is Op.OPERATION and any(self._is_tensor(operand, seen) for operand in value.inputs):
             return True
         if value.op is Op.CALL and self._is_made_by_tensor(value, seen):
