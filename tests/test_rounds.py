@@ -98,3 +98,34 @@ def main(net: nn.Module, episodes):
 )
 def test_a_distribution_that_is_handed_over_has_a_graph_in_all_that_it_gives(kept: str, found: list[str]) -> None:
     assert [one.name for one in Program(TRACED.format(kept=kept)).facts.insertions] == found
+
+
+COLLECTED = """
+def main(net: nn.Module, episodes):
+    optimizer, kept = torch.optim.Adam(net.parameters()), []
+    for episode in episodes:
+        loss = 0
+        for obs in episode:
+            dist = torch.distributions.{made}
+            loss = loss - dist.log_prob(dist.sample()).sum()
+            kept.append({kept})
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(sum(float(one) for one in kept))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "found"),
+    [
+        ("Categorical(logits=net(obs))", "dist.logits.max()", ["kept"]),
+        ("Categorical(logits=net(obs))", "dist.probs", ["kept"]),
+        ("Normal(net(obs), 1.0)", "dist.mean", ["kept"]),
+        ("Normal(net(obs), 1.0)", "dist.mean.detach()", []),
+        ("Normal(net(obs), 1.0)", "dist.batch_shape", []),
+        ("Normal(obs, 1.0)", "dist.mean", []),
+    ],
+)
+def test_what_a_distribution_is_made_of_has_its_graph(made: str, kept: str, found: list[str]) -> None:
+    assert [one.name for one in Program(COLLECTED.format(made=made, kept=kept)).facts.insertions] == found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.carriers import DISTRIBUTIONS
 from torchlint.facts.values.differentiation import live
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -35,8 +36,6 @@ DIFFERENTIABLE = frozenset(["log_prob", "entropy", "rsample", "cdf", "icdf", "pe
 DRAWN = frozenset(["sample", "sample_n"])
 """Methods that draw without gradients."""
 
-_HOME = "torch.distributions."
-
 
 def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstract]) -> Abstract | None:
     """What a CALL of something in ``torch.distributions`` gives; None when ``name`` is of another module.
@@ -47,7 +46,7 @@ def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstrac
         name: the full dotted name of what it calls.
         arguments: the abstract values of its arguments.
     """
-    if not name.startswith(_HOME):
+    if not name.startswith(DISTRIBUTIONS):
         return None
     given = [contents_of(solution, call, abstract) for abstract in arguments]
     if not all(given):
@@ -73,7 +72,7 @@ def asked(call: Value, atom: Atom, name: str) -> Abstract | None:
 def maker_of(abstract: Abstract) -> Value | None:
     """The CALL that makes a distribution with a graph: what it holds can be detached, and not itself; else None."""
     origins = (atom.origin for atom in abstract if isinstance(atom, Carrier))
-    return next((made for made in origins if made.op is Op.CALL and made.callee.name.startswith(_HOME)), None)
+    return next((made for made in origins if made.op is Op.CALL and made.callee.name.startswith(DISTRIBUTIONS)), None)
 
 
 def _trains(abstract: Abstract) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.carriers import is_made_in
+from torchlint.facts.values.carriers import has_parameter, is_made_in
 from torchlint.facts.values.counts import is_count
 from torchlint.facts.values.dictionaries import yields_keys
 from torchlint.facts.values.differentiation import all_plain, apply, differentiate, live
@@ -261,6 +261,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     if isinstance(atom, Module | Argument | Unknown | Carrier | Tool):
         if isinstance(atom, Argument) and is_model_of_given(value):
             return frozenset([Module()])
+        if has_parameter(atom, name):
+            return live(value)
         if isinstance(atom, Module) and name == "module":
             return frozenset([atom])
         if isinstance(atom, Module) and name == OWN_PARTS:
