@@ -266,7 +266,7 @@ class CarriedStates:
         is_known = old in self.solution.loop_variables or self._is_known_whole(old)
         if breaks and (any(b.by_contract or b.inputs for b in over) or not is_known or not self._is_seen(new)):
             return None
-        gone = self.flows.escaped | self.flows.shown | self.flows.put_away
+        gone = self.flows.escaped | self.flows.shown | self.flows.kept_by_others
         leaves = new in gone or old in gone
         if not over and leaves and not self._infers(new):
             return None

@@ -234,12 +234,17 @@ class Flows(Liveness):
 
         Who uses it then is not seen, even where all callers are.
         """
+        put = [store.value for store in self.solution.graph.stores if self._is_put_into_what_was_given(store)]
+        return self.ancestry.of_all(put) | self.kept_by_others
+
+    @cached_property
+    def kept_by_others(self) -> frozenset[Value]:
+        """All that is given to other files' functions that keep it."""
         graph = self.solution.graph
-        put = [store.value for store in graph.stores if self._is_put_into_what_was_given(store)]
         keeping = {f for f, keeps in graph.foreign.keeps.items() if not all(keep.of for keep in keeps)}
         keeping |= {call.function for call in graph.foreign.leaving if self._gives_nothing(call.function)}
         kept = (c for c in graph.of(Op.CALL) if not keeping.isdisjoint(self.solution.functions_of(c)))
-        return self.ancestry.of_all([*put, *(argument for call in kept for argument in call.arguments)])
+        return self.ancestry.of_all([argument for call in kept for argument in call.arguments])
 
     def _gives_nothing(self, function: Function) -> bool:
         """Whether a function returns nothing that has a graph: one that leaves it stays with its object."""
