@@ -68,10 +68,10 @@ def check(
     Raises:
         Unreadable: the file cannot be parsed, or is nested too deep.
     """
-    if not concerns_torch(source, project, together=together):
+    is_concerned = concerns_torch(source, project)
+    if not is_concerned and not _is_read_with_torch(source, project, together=together):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     with _collector_paused():
-        is_concerned = concerns_torch(source, project)
         alone = _outcome(source, rules, tree, use_screen, project) if is_concerned else Outcome((), True)
         joined = project.connected.joined(source) if together and project is not None else None
         if joined is None or project is None:
@@ -151,7 +151,12 @@ def concerns_torch(source: Source, project: Project | None, *, together: bool = 
         return True
     if may_be_given_tensors(source.text) and project.is_imported_with_torch(source):
         return True
-    return together and project.connected.uses_torch(source.path)
+    return _is_read_with_torch(source, project, together=together)
+
+
+def _is_read_with_torch(source: Source, project: Project | None, *, together: bool) -> bool:
+    """Whether a file is read as one (``together``) with others of its project that use torch."""
+    return together and project is not None and project.connected.uses_torch(source.path)
 
 
 def _parsed(source: Source, tree: ast.Module | None, project: Project | None) -> ast.Module:
