@@ -177,6 +177,22 @@ def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself(asked: st
     assert keeps(program("hook", before=before)) == found
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("if not m.training:\n        return", ["kept"]),
+        ("if not m.training or o.dim() < 2:\n        return", ["kept"]),
+        ("trains = m.training\n    if not trains:\n        return", ["kept"]),
+        ("if not m.training:\n        raise ValueError", ["kept"]),
+        ("if m.training:\n        return", []),
+        ("if not m.training and o.dim() < 2:\n        return", []),
+        ("if not m.training:\n        o = o.detach()", []),
+    ],
+)
+def test_a_hook_may_leave_where_the_module_does_not_train(asked: str, found: list[str]) -> None:
+    assert keeps(program("hook", before=f"def hook(m, i, o):\n    {asked}\n    kept.append(o)")) == found
+
+
 WATCHER = """
 class Watcher:
     def __init__(self, layer):

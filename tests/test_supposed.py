@@ -153,3 +153,34 @@ class Norm(nn.Module):
 )
 def test_what_a_layer_computes_of_its_input_may_be_an_item_of_a_tuple(given: str, taken: str, names: list[str]) -> None:
     assert supposed(MOMENTS.format(given=given, taken=taken)) == names
+
+
+WHEN_TRAINING = """
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+    def forward(self, x):
+        {asked}
+            self.mean = 0.9 * self.mean + 0.1 * {added}
+        return x - self.mean
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("if self.training and x.dim() > 1:", ["self.mean"]),
+        ("training = self.training\n        if training:", ["self.mean"]),
+        ("if not self.training:\n            pass\n        else:", ["self.mean"]),
+        ("if not self.training or x.dim() < 2:\n            return x\n        if True:", ["self.mean"]),
+        ("if not self.training:\n            raise ValueError\n        with named(x):", ["self.mean"]),
+        ("if not self.training:", []),
+        ("if self.training:\n            return x\n        if True:", []),
+        ("if not self.training and x.dim() < 2:\n            return x\n        if True:", []),
+        ("if self.training:\n            pass\n        else:", []),
+        ("if self.training:\n            x = x + 1\n        if True:", []),
+    ],
+)
+def test_what_runs_only_where_a_layer_trains(asked: str, names: list[str]) -> None:
+    assert supposed(WHEN_TRAINING.format(asked=asked, added="x.mean(0)")) == names

@@ -19,7 +19,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.returned_items import items_at
 from torchlint.syntax.tree import walk
 
@@ -59,7 +59,7 @@ class Suppositions:
         """
         if watches_networks(state.update.function):
             return True
-        if self._is_training(state.statement, state.update.function):
+        if self._is_training(state.update):
             return True
         return any(self._losses.train_through(use.value, state.held) for use in state.added)
 
@@ -72,7 +72,7 @@ class Suppositions:
             kept
             for kept in handed
             if self.is_from_layer_input(kept.given.value)
-            and self._is_training(self.facts.statement_of(kept.call), kept.call.function)
+            and self._is_training(kept.call)
             and self._handovers.keeps_graph(kept.call, kept.keep)
             and kept.outlives(self.facts)
             and not self._handovers.is_used(kept.given.value, kept)
@@ -121,26 +121,20 @@ class Suppositions:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
         return self.facts.tensors.is_tensor(value) and any(map(is_layer_input, self._behind(value)))
 
-    def _is_training(self, statement: cst.CSTNode, function: Function, depth: int = CALLERS) -> bool:
-        """Whether it runs in training, or all who call its function do so there."""
-        if self._stands_in_training(statement):
+    def _is_training(self, value: Value, depth: int = CALLERS) -> bool:
+        """Whether it is computed in training, or all who call its function do so there."""
+        if value in self.facts.graph.training or self._is_asked_for(self.facts.statement_of(value)):
             return True
-        calls = self.solution.callers.get(function, ()) if depth else ()
-        return bool(calls) and all(
-            self._is_training(self.facts.statement_of(call), call.function, depth - 1) for call in calls
-        )
+        calls = self.solution.callers.get(value.function, ()) if depth else ()
+        return bool(calls) and all(self._is_training(call, depth - 1) for call in calls)
 
-    def _stands_in_training(self, statement: cst.CSTNode) -> bool:
-        """Whether it stands under ``if self.training:`` in a layer, or after what returns otherwise."""
+    def _is_asked_for(self, statement: cst.CSTNode) -> bool:
+        """Whether it stands under a condition that training may fulfil: ``if self.training or not self.frozen:``."""
         node: cst.CSTNode | None = statement
         while node is not None and not isinstance(node, cst.FunctionDef):
             branch, node = node, self.facts.parents.get(node)
             if isinstance(node, cst.If) and branch is node.body and _asks_for_training(node.test):
                 return True
-            if isinstance(node, cst.IndentedBlock):
-                before = node.body[: node.body.index(branch)] if branch in node.body else ()
-                if any(isinstance(one, cst.If) and _returns_without_training(one) for one in before):
-                    return True
         return False
 
     def _behind(self, value: Value) -> list[Value]:
@@ -190,18 +184,4 @@ def _asks_for_training(test: cst.BaseExpression) -> bool:
     }  # fmt: skip
     return any(
         isinstance(node, cst.Attribute) and node.attr.value == "training" and node not in denied for node in walk(test)
-    )
-
-
-def _returns_without_training(branch: cst.If) -> bool:
-    """``if not self.training: return x``."""
-    test, body = branch.test, branch.body.body
-    denies = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
-    last = body[-1] if body else None
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
-    return (
-        denies
-        and isinstance(small, cst.Return)
-        and isinstance(test, cst.UnaryOperation)
-        and _asks_for_training(test.expression)
     )

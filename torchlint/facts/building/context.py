@@ -139,6 +139,8 @@ class Context(ABC):
         self.graph.values.append(value)
         if op in READING and self.state is not None and self.state.rests:
             self.graph.resting.add(value)
+        if self.state is not None and self.state.trains:
+            self.graph.training.add(value)
         return value
 
     def unknown(self, syntax: cst.CSTNode | None) -> Value:
@@ -306,10 +308,13 @@ class Context(ABC):
         call: Value | None = None,
     ) -> None:
         """Record that ``value`` is kept; the arguments are those of :class:`Store`."""
-        self.graph.stores.append(
-            Store(kind, value, self.function, self.loop, self.state.mode, self.statement, syntax, added, place,
-                  holder, attribute, is_item, key, index, target, call)
+        store = Store(
+            kind, value, self.function, self.loop, self.state.mode, self.statement, syntax, added, place,
+            holder, attribute, is_item, key, index, target, call,
         )  # fmt: skip
+        self.graph.stores.append(store)
+        if self.state.trains:
+            self.graph.training.add(store)
 
     def hand_out(self, value: Value) -> None:
         """``value`` is returned or yielded."""

@@ -113,6 +113,19 @@ def says_at_rest(test: Value, *, holds: bool) -> bool:
     return is_of_self(test, test.function) and test.name == "training" and not holds
 
 
+def says_training(test: Value, *, holds: bool) -> bool:
+    """Whether a module trains where the condition ``test`` ``holds``, or where it does not.
+
+    That is what the ``.training`` of one says, be it beside something else: ``step % 10 == 0 and module.training``.
+    """
+    syntax = test.syntax
+    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
+        return says_training(test.inputs[0], holds=not holds)
+    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
+        return isinstance(syntax.operator, cst.And) is holds and any(says_training(p, holds=holds) for p in test.inputs)
+    return holds and test.op is Op.ATTRIBUTE and test.name == "training"
+
+
 def _narrowing(written: cst.BaseExpression, value: Value, rest: Rest) -> Iterator[Narrowing]:
     path = path_of(written)
     if path is not None:

@@ -21,6 +21,7 @@ class State:
         mode: whether gradients are recorded.
         evaluating: the objects on which ``.eval()`` was the last mode switch, as values and as paths.
         rests: whether a condition says that the module whose method this is does not train.
+        trains: whether a condition says that a module trains.
         flags: the parameters that conditions ask for, each with whether it is true here.
         excluded: the containers that values are not here, as conditions say of them.
     """
@@ -29,12 +30,15 @@ class State:
     mode: Mode = Mode.INHERITED
     evaluating: frozenset[Value | str] = frozenset()
     rests: bool = False
+    trains: bool = False
     flags: frozenset[Flag] = frozenset()
     excluded: frozenset[tuple[Value, Rest]] = frozenset()
 
     def copy(self) -> State:
         """An independent copy for a branch."""
-        return State(dict(self.variables), self.mode, self.evaluating, self.rests, self.flags, self.excluded)
+        return State(
+            dict(self.variables), self.mode, self.evaluating, self.rests, self.trains, self.flags, self.excluded
+        )
 
     def bind(self, path: str, value: Value) -> None:
         """Make ``path`` stand for ``value`` and forget what hung on the old one."""
@@ -74,6 +78,7 @@ def merge(states: Iterable[State | None], phi: Join) -> State | None:
         mode=first.mode if all(s.mode is first.mode for s in arriving) else Mode.MAYBE,
         evaluating=frozenset().union(*(s.evaluating for s in arriving)),
         rests=all(s.rests for s in arriving),
+        trains=all(s.trains for s in arriving),
         flags=frozenset.intersection(*(s.flags for s in arriving)),
         excluded=frozenset.intersection(*(s.excluded for s in arriving)),
     )

@@ -14,7 +14,7 @@ from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
 from torchlint.facts.building.entering import enter, leave
 from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
-from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest
+from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest, says_training
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
@@ -155,6 +155,7 @@ class StatementBuilder(DefinitionBuilder):
         before, unset = self.state.copy(), self.unset
         self.narrow(test, holds=True)
         self.state.rests |= says_at_rest(test, holds=True)
+        self.state.trains |= says_training(test, holds=True)
         self.state.flags |= flags_of(test, holds=True)
         self.state.excluded |= excluded_by(test, holds=True)
         self.unset = unset | unset_where(node.test, holds=True)
@@ -162,6 +163,7 @@ class StatementBuilder(DefinitionBuilder):
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
         self.state.rests |= says_at_rest(test, holds=False)
+        self.state.trains |= says_training(test, holds=False)
         self.state.flags |= flags_of(test, holds=False)
         self.state.excluded |= excluded_by(test, holds=False)
         self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)

@@ -15,7 +15,6 @@ from torchlint.facts.autograd.object_parts import kept_arguments
 from torchlint.facts.hooks.dropping import is_ever_dropped, is_for_others
 from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.hooks.piles import running_in
-from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -92,27 +91,10 @@ class Search:
         )
         return frozenset(asks)
 
-    def _is_for_training(self, store: Store) -> bool:
-        """Whether a store runs when the module trains, and only then: under ``if module.training:``.
-
-        Or after ``if not module.training: return``.
-        """
-        node: cst.CSTNode | None = store.statement
-        while node is not None and node is not store.function.syntax:
-            parent = self.facts.parents.get(node)
-            if isinstance(parent, cst.If) and node is parent.body and _asks_for_training(parent.test):
-                return True
-            if isinstance(parent, cst.IndentedBlock):
-                before = parent.body[: parent.body.index(node)]
-                if any(map(_leaves_unless_training, before)):
-                    return True
-            node = parent
-        return False
-
     def kept(self, hook: Hook, store: Store) -> HookStore | None:
         """What ``hook`` keeps by ``store``, or None when that is no loss."""
         may_keep = store.function in self._functions and (
-            store.function not in self._choosing or self._is_for_training(store)
+            store.function not in self._choosing or store in self.facts.graph.training
         )
         uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
@@ -352,20 +334,3 @@ class Search:
     def _leaves(self, store: Store, homes: list[Place | Value]) -> bool:
         held = [store.value, *(home for home in homes if isinstance(home, Value))]
         return any(map(self.flows.may_be_trained_on, held))
-
-
-def _asks_for_training(test: cst.BaseExpression) -> bool:
-    """``module.training``, be it beside something else: ``step % 10 == 0 and module.training``."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return _asks_for_training(test.left) or _asks_for_training(test.right)
-    return isinstance(test, cst.Attribute) and test.attr.value == "training"
-
-
-def _leaves_unless_training(statement: cst.CSTNode) -> bool:
-    """``if not module.training: return``."""
-    if not isinstance(statement, cst.If) or statement.orelse is not None:
-        return False
-    test = statement.test
-    if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
-        return False
-    return _asks_for_training(test.expression) and isinstance(last_of(statement.body), cst.Return)

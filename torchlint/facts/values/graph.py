@@ -30,12 +30,13 @@ class ValueGraph:
 
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
     says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
-    with what it is only then; ``decided`` the flags under which a PHI is one of its choices, one set for each way to
-    it; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the variables are between which a
-    slice lies; ``spreads`` what a dictionary is written around, each with the keys that are replaced in it;
-    ``decorated`` what decorates a function, with that function; ``told`` of which class, by its full dotted name, a
-    value or an attribute is annotated to be, and ``told_items`` of which the items of a value; ``foreign`` is what
-    other files bring in; ``trusts_annotations`` is False where others are told what becomes of whatever they pass.
+    with what it is only then; ``training`` what is computed and kept only where one trains; ``decided`` the flags under
+    which a PHI is one of its choices, one set for each way to it; ``indices`` what a SUBSCRIPT is indexed by, slices
+    left out; ``bounds`` what the variables are between which a slice lies; ``spreads`` what a dictionary is written
+    around, each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
+    ``told`` of which class, by its full dotted name, a value or an attribute is annotated to be, and ``told_items`` of
+    which the items of a value; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
+    are told what becomes of whatever they pass.
     """
 
     module: Function
@@ -51,6 +52,7 @@ class ValueGraph:
     beginnings: set[Value] = field(default_factory=set)
     resting: set[Value] = field(default_factory=set)
     resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
+    training: set[Value | Store] = field(default_factory=set)
     decided: dict[tuple[Value, Value], tuple[frozenset[Flag], ...]] = field(default_factory=dict)
     indices: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
     bounds: dict[cst.BaseExpression, Value] = field(default_factory=dict)
