@@ -146,6 +146,7 @@ class Norm(nn.Module):
         ("return mean", "mean", ["self.mean"]),
         ("return mean, (x - mean).var()", "mean, spread", ["self.mean"]),
         ("return len(x), mean", "count, mean", ["self.mean"]),
+        ("if len(x) < 2:\n            return None\n        return mean, len(x)", "mean, count", ["self.mean"]),
         ("return mean, len(x)", "count, mean", []),
         ("return mean.detach(), (x - mean).var()", "mean, spread", []),
         ("return (mean, 0) if mask is None else unseen(x)", "mean, spread", []),
@@ -153,6 +154,25 @@ class Norm(nn.Module):
 )
 def test_what_a_layer_computes_of_its_input_may_be_an_item_of_a_tuple(given: str, taken: str, names: list[str]) -> None:
     assert supposed(MOMENTS.format(given=given, taken=taken)) == names
+
+
+TWO = "return Moments(mean, (x - mean).var())"
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "names"),
+    [
+        (TWO, "found = self.moments(x, mask)", ["self.mean"]),
+        ("return Moments(mean.detach(), (x - mean).var())", "found = self.moments(x, mask)", []),
+        ("return Moments(len(x), mean)", "found = self.moments(x, mask)", []),
+        (TWO, "with torch.no_grad():\n                found = self.moments(x, mask)", []),
+        ("return Moments(x * 2, x)", "with torch.no_grad():\n                found = self.moments(x, mask)", []),
+    ],
+)
+def test_what_a_layer_computes_of_its_input_may_be_a_field_of_a_record(given: str, made: str, names: list[str]) -> None:
+    record = "from typing import NamedTuple\nclass Moments(NamedTuple):\n    mean: object\n    spread: object\n"
+    body = MOMENTS.format(given=given, taken="found").replace("found = self.moments(x, mask)", made)
+    assert supposed(record + body.replace("0.1 * mean", "0.1 * found.mean")) == names
 
 
 WHEN_TRAINING = """
@@ -165,6 +185,23 @@ class Norm(nn.Module):
             self.mean = 0.9 * self.mean + 0.1 * {added}
         return x - self.mean
 """
+
+
+@pytest.mark.parametrize(
+    ("added", "names"),
+    [
+        ("x.mean(0)", ["self.mean"]),
+        ("torch.var_mean(x, 0)[1]", ["self.mean"]),
+        ("torch.topk(x, 1, 0).values", ["self.mean"]),
+        ("torch.topk(x, 1, 0).indices", []),
+        ("x.abs().max(0).values", ["self.mean"]),
+        ("torch.stack([x.mean(0), x.amax(0)]).sum(0)", ["self.mean"]),
+        ("torch.stack([x.detach().mean(0), x.shape[0]]).sum(0)", []),
+        ("torch.var_mean(x.detach(), 0)[1]", []),
+    ],
+)
+def test_what_a_layer_computes_of_its_input_may_be_one_of_several_tensors(added: str, names: list[str]) -> None:
+    assert supposed(WHEN_TRAINING.format(asked="if self.training:", added=added)) == names
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.returned_items import items_at
+from torchlint.facts.values.returned_items import is_part_of_several, items_at, kept_in_field
 from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
@@ -149,8 +149,13 @@ class Suppositions:
         return list(seen)
 
     def _operands(self, value: Value) -> list[Value]:
-        if value.op in (Op.OPERATION, Op.PHI):
+        if value.op in (Op.PHI, Op.CONTAINER):
             return list(value.inputs)
+        if value.op is Op.OPERATION:
+            return list(value.inputs) if self.facts.modes.records(value) else []
+        if value.op is Op.ATTRIBUTE:
+            kept = kept_in_field(self.solution, value)
+            return kept or (list(value.inputs) if is_part_of_several(self.solution, value) else [])
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             whole = value.inputs[0]
             if whole.op is Op.CALL and not self.facts.modes.records(whole):

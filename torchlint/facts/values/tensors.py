@@ -20,7 +20,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
-from torchlint.facts.values.returned_items import items_at
+from torchlint.facts.values.returned_items import is_part_of_several, items_at, kept_in_field
 from torchlint.facts.values.torch_calls import by_type
 from torchlint.syntax.tree import dotted, walk
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
 _NUMBERS = (torch_api.Returns.NUMBER, torch_api.Returns.LIST, torch_api.Returns.ARRAY, torch_api.Returns.NOTHING)
+
+PARTS = (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE)
+"""How one of several tensors is taken."""
 
 _PLAIN = frozenset(["int", "float", "bool", "str"])
 
@@ -65,6 +68,12 @@ class Tensors:
                 return True
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and not _is_text(value):
             if any(self._is_tensor(one, seen) for one in [value.inputs[0], *items_at(self.solution, value)]):
+                return True
+        if value.op is Op.ATTRIBUTE and any(self._is_tensor(o, seen) for o in kept_in_field(self.solution, value)):
+            return True
+        if value.op in PARTS and is_part_of_several(self.solution, value):
+            callee = value.inputs[0].callee
+            if callee.op is Op.EXTERNAL or self._is_tensor(callee.inputs[0], seen):
                 return True
         if value.op is Op.OPERATION and any(self._is_tensor(operand, seen) for operand in value.inputs):
             return True
