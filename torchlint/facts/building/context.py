@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.beginnings import NOTHING
+from torchlint.facts.building.first_times import FirstTimes
 from torchlint.facts.building.names import ScopeNames, changes_receiver, constant_key, path_of
 from torchlint.facts.building.narrowing import narrowings
 from torchlint.facts.building.resetting import Resetting, Settings
@@ -81,6 +82,7 @@ class Context(ABC):
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
         self.switching_off: set[str] = set()
         self.unset: frozenset[str] = NOTHING
+        self.first_times = FirstTimes(module)
 
     @cached_property
     def resetting(self) -> Resetting:

@@ -158,7 +158,7 @@ class StatementBuilder(DefinitionBuilder):
         self.state.trains |= says_training(test, holds=True)
         self.state.flags |= flags_of(test, holds=True)
         self.state.excluded |= excluded_by(test, holds=True)
-        self.unset = unset | unset_where(node.test, holds=True)
+        self.unset = unset | unset_where(node.test, holds=True) | self.first_times.begun_under(node, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
@@ -166,8 +166,11 @@ class StatementBuilder(DefinitionBuilder):
         self.state.trains |= says_training(test, holds=False)
         self.state.flags |= flags_of(test, holds=False)
         self.state.excluded |= excluded_by(test, holds=False)
-        self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
-        self._otherwise(node.orelse)
+        if node.orelse is None:
+            self.unset = unset
+        else:
+            self.unset = unset | unset_where(node.test, holds=False) | self.first_times.begun_under(node, holds=False)
+            self._otherwise(node.orelse)
         self.unset = unset
         self._leave_nothing(node.test, after_body)
         self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
