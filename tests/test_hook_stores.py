@@ -338,3 +338,32 @@ class Probe:
 )
 def test_a_variable_that_a_closure_captures_is_another_name(store: str, kept: list[str]) -> None:
     assert keeps(Program(PROBE.format(store=store))) == kept
+
+
+SUMMING = """
+means = {{"all": 0.0, "other": 1.0}}
+def hooked(name):
+    def hook(m, i, o):
+        {kept}
+    return hook
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ("means[name] = means[name] + o.mean(0)", ["means"]),
+        ("means[name] = means.get(name, 0) + o.mean(0)", ["means"]),
+        ("means[name] = 0.9 * means.get(name, 0) + 0.1 * o.mean(0)", ["means"]),
+        ('means["all"] = torch.maximum(means["all"], o.amax(0))', ["means"]),
+        ("means[name] = torch.cat([means[name], o])", ["means"]),
+        ("means[name] = o.mean(0)", ["means once"]),
+        ("means[name] = means[name].detach() + o.mean(0)", ["means once"]),
+        ('means["all"] = means["other"] * o.mean(0)', ["means once"]),
+        ('means[name] = means["other"] * o.mean(0)', ["means once"]),
+        ("means[name] = o.mean(0) * len(means[name])", ["means once"]),
+        ("means[name] = means[name] + o.detach().mean(0)", []),
+    ],
+)
+def test_a_hook_may_sum_up_what_stands_under_a_key(kept: str, found: list[str]) -> None:
+    assert keeps(program('hooked("head")', before=SUMMING.format(kept=kept))) == found

@@ -15,6 +15,7 @@ from torchlint.facts.autograd.object_parts import kept_arguments
 from torchlint.facts.hooks.dropping import is_ever_dropped, is_for_others
 from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.hooks.piles import running_in
+from torchlint.facts.hooks.summed_items import is_summed
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -277,7 +278,8 @@ class Search:
         if any(isinstance(home, Value) and is_bounded(home) for home in homes):
             return False
         if store.is_item:
-            return store.key is None and store.index is not None and self._changes(store.index)
+            changes = store.key is None and store.index is not None and self._changes(store.index)
+            return changes or is_summed(self.flows, store)
         items = store.value
         is_dict = items.op is Op.ELEMENT and isinstance(items.inputs[0].syntax, cst.Dict)
         return store.key is None and not is_dict
