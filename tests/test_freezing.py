@@ -238,3 +238,58 @@ def main(images, device):
 def test_a_network_is_frozen_that_a_table_is_given_so(frozen: str, told: list[str]) -> None:
     made = f"torchvision.models.alexnet(weights='DEFAULT').to(device).eval(){frozen}"
     assert [one.code for one in diagnose(Source("train.py", GUIDED.replace("{made}", made)))] == told
+
+
+SEVERAL = """
+    import torch
+    from dataclasses import dataclass
+    from torch import nn
+
+    @dataclass
+    class Found:
+        scores: torch.Tensor
+        mask: torch.Tensor
+
+    class Finder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 3)
+
+        def forward(self, x, mask):
+            scores = self.head(self.body(x))
+            return {given}
+
+    class Search:
+        def __init__(self):
+            self.net = {net}
+            self.mask = torch.zeros(1, 16)
+
+        def answer(self, frame):
+            found = self.net(frame, self.mask)
+            {taken}
+            return scores.argmax(1).tolist()
+
+    def search(frames):
+        searching = Search()
+        for frame in frames:
+            print(searching.answer(frame))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("scores, mask", "scores, self.mask = found"),
+        ("scores, scores.exp() * mask", "scores, self.mask = found"),
+        ("[scores, mask]", "scores = found[0]"),
+        ("{'scores': scores}", "scores = found['scores']"),
+        ("Found(scores, mask)", "scores = found.scores"),
+    ],
+)
+def test_a_frozen_network_gives_several_tensors(given: str, taken: str) -> None:
+    told = {
+        net: [one.code for one in diagnose(Source("x.py", dedent(SEVERAL.format(net=net, given=given, taken=taken))))]
+        for net in ("Finder()", "Finder().requires_grad_(False)")
+    }
+    assert told["Finder().requires_grad_(False)"] == []
+    assert "TLK201" in told["Finder()"]

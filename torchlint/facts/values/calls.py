@@ -208,7 +208,7 @@ class Calls:
             result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
         if is_frozen(self.solution, value.callee):
             # Within the class the parameters train, for other instances; this one gives on what it gets.
-            without = frozenset(atom for atom in result if not (isinstance(atom, Tensor) and atom.origin is not None))
+            without = frozenset(atom for atom in result if not _may_hold_graph(atom))
             given = differentiate(value, self._arguments(value) or [UNKNOWN])
             return result if without == result else join((without, given))
         if not self._has_parameters(value, instance.cls):
@@ -406,3 +406,12 @@ class Calls:
             parameter = receiving_parameter(function, bound=bound)
             if parameter is not None:
                 self.passed.give(parameter, self.solution.of(value.callee.inputs[0]))
+
+
+def _may_hold_graph(atom: Atom) -> bool:
+    """Whether what a method of a module returns has a graph for the parameters: a tensor, or several in a tuple."""
+    if isinstance(atom, Tensor):
+        return atom.origin is not None
+    if isinstance(atom, Instance):
+        return not is_module_class(atom.cls)
+    return isinstance(atom, Container | Carrier)
