@@ -13,12 +13,13 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     History,
+    Instance,
     Tensor,
     is_graphless,
     is_live,
     sorted_values,
 )
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Function, Key, Mode, Op, Value
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.solve import Solution
@@ -172,14 +173,30 @@ class Liveness:
         return not self.solution.callers.get(function)
 
     def live_parts(self, value: Value) -> list[Value]:
-        """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
+        """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot.
+
+        Or fields of a record, where a forward returns one.
+        """
         if self.live(value) is not None:
             return [value]
         if self._made_without.is_surely(value):
             return []
+        if any(map(is_forward, self.solution.functions_of(value))):
+            fields = self._fields_of(value)
+            if fields:
+                return fields
         made = [atom.allocation for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Container)]
         made = [one for one in made if not self._is_off(value, one.function)]
         return list(dict.fromkeys(part for one in made for part in (*self._written_in(one), *self._copied_by(one))))
+
+    def _fields_of(self, record: Value) -> list[Value]:
+        """The live tensors that are kept on objects of the file that are no networks: ``Output(logits=logits)``."""
+        classes = {atom.cls.root() for atom in self.solution.final(record) if isinstance(atom, Instance)}
+        classes = {cls for cls in classes if not is_module_class(cls)}
+        if not classes:
+            return []
+        kept = (values for place, values in self.solution.stored.items() if place.owner in classes)
+        return [value for values in kept for value in values if self.live(value) is not None]
 
     def _written_in(self, made: Value, but: Set[Key] = frozenset()) -> list[Value]:
         """The live tensors that a container was built with, or has under a key, ``but`` for some keys."""
