@@ -181,3 +181,31 @@ print(weight, shift)
 def test_a_graph_begins_at_its_leaves(made: str) -> None:
     program = Program(LEAVES.format(made=made))
     assert [program.facts.flows.live(value) is not None for value in program.printed()] == [False, False]
+
+
+SCHEDULED = """
+def train(build, schedule, loader):
+    net = build()
+    optimizer = torch.optim.Adam(net.parameters())
+    for step in range(100):
+        x = next(loader)
+        first, second = net(x)
+        share = {share}
+        loss = first["loss"] - share * second["loss"]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(first["loss"], share)
+"""
+
+
+@pytest.mark.parametrize("share", ["schedule(step)", "schedule(step / 100, 0.1)"])
+def test_what_is_made_of_numbers_is_a_number(share: str) -> None:
+    program = Program(SCHEDULED.format(share=share))
+    assert [program.facts.flows.live(value) is not None for value in program.printed()] == [True, False]
+
+
+@pytest.mark.parametrize("share", ["schedule(x)", "schedule.sampled(step)"])
+def test_what_is_made_of_data_may_have_a_graph(share: str) -> None:
+    program = Program(SCHEDULED.format(share=share))
+    assert [program.facts.flows.live(value) is not None for value in program.printed()] == [True, True]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.differentiation import all_plain
 from torchlint.facts.values.domain import (
     Carrier,
     ClassReference,
@@ -23,6 +24,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.loss_forms import added_in, imported_behind, is_imported, is_moved, weighed_in
 
 if TYPE_CHECKING:
@@ -123,8 +125,22 @@ class Candidates:
             root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
         choices = root.inputs if root.op is Op.PHI else (root,)
         return any(
-            self._is_given_graph(one) if is_imported(one) else one.op in (Op.CALL, Op.OPERATION) for one in choices
+            self._is_given_graph(one)
+            if is_imported(one)
+            else one.op is Op.OPERATION or (one.op is Op.CALL and not self.is_of_numbers(one))
+            for one in choices
         )
+
+    def is_of_numbers(self, call: Value) -> bool:
+        """``self.weight_of(epoch)``: an object is given numbers alone, a schedule; a network is given data.
+
+        Of its method that is not known: ``net.sample(10)`` is given no data either.
+        """
+        callee = call.callee
+        if callee.op is Op.EXTERNAL or (callee.op is Op.ATTRIBUTE and not stored_at(self.solution, callee)):
+            return False
+        given = [self.solution.of(argument) for argument in call.arguments]
+        return bool(given) and all(given) and all_plain(given)
 
     def _is_given_graph(self, call: Value) -> bool:
         """Whether an imported function is given what may have a graph, or a network; asked once in each round."""

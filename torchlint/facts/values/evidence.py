@@ -321,7 +321,7 @@ class Evidence:
         if self._may_carry.among(given):
             self._prove(call.callee, Differentiable())
             self._prove_candidates(given, backward, seen)
-        elif not is_of_method(call):
+        elif not is_of_method(call) and not self._may_carry.is_of_numbers(call):
             self._prove(call.callee, Module())
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
