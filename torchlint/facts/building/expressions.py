@@ -19,6 +19,7 @@ from torchlint.facts.building.names import (
     path_of,
 )
 from torchlint.facts.building.narrowing import excluded_by, flags_of
+from torchlint.facts.building.packing import name_of_attribute
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.parts import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
@@ -112,7 +113,7 @@ class ExpressionBuilder(SpreadBuilder):
         base = self.visit(node.value)
         if base.op is Op.EXTERNAL:
             return self.external(f"{base.name}.{node.attr.value}", node)
-        value = self.make(Op.ATTRIBUTE, (base,), node, name=node.attr.value)
+        value = self.make(Op.ATTRIBUTE, (base,), node, name=name_of_attribute(base, node.attr.value))
         if path is not None:
             self.state.variables[path] = value
         return value
