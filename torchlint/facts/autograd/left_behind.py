@@ -44,7 +44,7 @@ class LeftBehind:
     def is_trained(self, function: Function) -> bool:
         """Whether a backward may start from what ``function``, or what it runs, has left somewhere."""
         run = self.run_by(function)
-        places = {place for store in self._live_stores if store.function in run for place in self._places(store)}
+        places = {place for store in self._live_stores if store.function in run for place in self.places(store)}
         places |= self._left_by_other_files(run)
         return any(
             self._is_trained_by_others(place)
@@ -99,7 +99,7 @@ class LeftBehind:
         setting = [(home, method) for home, method, _ in foreign.resets]
         return {method for home, method in (*setting, *foreign.leaves) if home == place}
 
-    def _places(self, store: Store) -> list[Place]:
+    def places(self, store: Store) -> list[Place]:
         """Where a store keeps it: an attribute or a variable, or the container that one has."""
         homes = targets_of(self.solution, store)
         if store.kind is Kind.INSERT and store.holder is not None:

@@ -11,8 +11,8 @@ from functools import cached_property
 from torchlint.facts.autograd.left_behind import LeftBehind
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import targets_of
+from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.graph import Function, Kind, Value
 from torchlint.facts.values.running import run_by
 
 
@@ -62,26 +62,24 @@ class LeftTerms:
         )
 
     def _is_left_by_another(self, function: Function, call: Value) -> bool:
-        """Whether a call beside ``call``, which records a graph as well, runs the ``function``."""
+        """Whether a call elsewhere that records a graph as well runs the ``function``, and not by way of ``call``."""
+        within = {call.function, *self._run_by(call)}
         return any(
-            function in self._run_by(other)
-            and not other.evaluating
-            and self.flows.modes.records(other)
-            and call.function not in self._run_by(other)
-            for other in self.solution.graph.of(Op.CALL)
-            if other.function is not call.function
+            other.function not in within and not other.evaluating and self.flows.modes.records(other)
+            for other in self.solution.callers.get(function, {})
         )
 
     @cached_property
     def _leaving(self) -> frozenset[Function]:
-        """The functions that set attributes to what another one's backward starts from."""
+        """The functions that set attributes to what another one's backward starts from, or add it to one's list."""
         trained = self._left_behind.trained_reads
         return frozenset(
             store.function
             for store in (self.solution.graph.stores if trained else ())
-            if store.kind is Kind.ASSIGN and store.attribute and self.flows.live_parts(store.value)
-            for place in targets_of(self.solution, store)
-            if isinstance(place, Place) and any(read.function is not store.function for read in trained.get(place, ()))
+            if store.kind is Kind.INSERT or (store.kind is Kind.ASSIGN and store.attribute)
+            if not surely_graphless(self.solution.final(store.value))
+            for place in self._left_behind.places(store)
+            if any(read.function is not store.function for read in trained.get(place, ()))
         )
 
     def _run_by(self, call: Value) -> frozenset[Function]:
