@@ -173,6 +173,29 @@ def test_joining_along_a_sequence_copies(positions: str, state: str, expected: l
     assert ways(SEQUENCE.format(positions=positions, state=state)) == expected
 
 
+DRAWN = """
+def run(net: nn.Module, batch, steps, size):
+    last, drawn = None, []
+    with torch.no_grad():
+        for at in range(steps):
+            drawn.append(net({part}.cuda()))
+    return torch.cat(drawn).cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("batch[at * size : (at + 1) * size]", [Collecting.UNTIL_HOST]),
+        ("batch[at]", [Collecting.UNTIL_HOST]),
+        ("batch[:, at : at + 1]", []),  # a step of each sample
+        ("batch.steps[..., at]", []),
+    ],
+)
+def test_a_counted_turn_takes_a_batch_of_its_own(part: str, expected: list[Collecting]) -> None:
+    assert ways(DRAWN.format(part=part)) == expected
+
+
 def test_what_each_turn_needs_is_not_collected() -> None:
     assert ways(JOINED.format(fed="acc", more="pass")) == []
     assert ways(JOINED.format(fed="x", more="acc = acc[-64:]")) == []

@@ -184,13 +184,16 @@ def _says_collected(parameter: Value) -> bool:
 
 
 def _is_drawn(part: Value, loop: Loop) -> bool:
-    """Whether a counted turn takes a batch of its own: ``next(batches)``, ``rows[i * size : (i + 1) * size]``."""
+    """Whether a counted turn takes a batch of its own: ``next(batches)``, ``rows[i * size : (i + 1) * size]``.
+
+    What is cut along another dimension than the first, ``x[:, t]``, is a step of each sample.
+    """
     if part.op is Op.CALL and part.callee.name == "builtins.next":
         return True
     if part.op is not Op.SUBSCRIPT or not isinstance(part.syntax, cst.Subscript):
         return False
     counters = _counters(loop)
-    within = (node for element in part.syntax.slice for node in walk(element))
+    within = walk(part.syntax.slice[0])
     return any(isinstance(node, cst.Name) and node.value in counters for node in within)
 
 
