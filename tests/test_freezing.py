@@ -293,3 +293,46 @@ def test_a_frozen_network_gives_several_tensors(given: str, taken: str) -> None:
     }
     assert told["Finder().requires_grad_(False)"] == []
     assert "TLK201" in told["Finder()"]
+
+
+TWINS = """
+    import copy
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.body(x)
+
+    class Learner:
+        def __init__(self, net, target):
+            self.net, self.target = net, target
+            {frozen}
+            self.optimizer = torch.optim.Adam(net.parameters())
+
+    class Player:
+        def __init__(self, net):
+            self.net = net
+
+        def act(self, x):
+            return int(self.net(x).argmax())
+
+    def fix(net):
+        net.requires_grad_(False)
+
+    def play(frames):
+        net, target = Net(), Net()
+        learner, player = Learner(net, target), Player({playing})
+        return [player.act(frame) for frame in frames], learner
+"""
+
+
+@pytest.mark.parametrize("frozen", ["self.target.requires_grad_(False)", "fix(target)", "fix(self.target)"])
+@pytest.mark.parametrize(("playing", "told"), [("net", ["TLK201"]), ("target", [])])
+def test_a_class_is_handed_one_network_to_freeze_and_one_to_train(frozen: str, playing: str, told: list[str]) -> None:
+    text = dedent(TWINS.format(frozen=frozen, playing=playing))
+    assert [one.code for one in diagnose(Source("play.py", text))] == told

@@ -135,8 +135,8 @@ def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value 
     return found
 
 
-def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
-    """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
+def _subjects(solution: Solution, value: Value, around: tuple[Value, ...] = ()) -> set[Value | Place | Class]:
+    """The module behind ``value``: itself, or that of which it is a parameter in a loop; by the callers ``around``."""
     whole = _taken_from(value)
     if lists_parameters(whole):
         value = whole.callee.inputs[0]
@@ -150,8 +150,17 @@ def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     elif value.op is Op.ATTRIBUTE:
         found.update(solution.places(value.inputs[0], value.name))
     elif value.op is Op.PARAMETER:
-        found.update(a.cls.root() for a in solution.of(value) if isinstance(a, Instance))
+        found |= _passed(solution, value, around)
     return found
+
+
+def _passed(solution: Solution, parameter: Value, around: tuple[Value, ...]) -> set[Value | Place | Class]:
+    """The modules that callers pass; the class of them for ``self``, and where no caller is seen."""
+    is_receiver = parameter.function.owner is not None and parameter in parameter.function.parameters[:1]
+    given = [] if is_receiver else [one for one in solution.arguments_of(parameter) if one not in around]
+    if not given:
+        return {atom.cls.root() for atom in solution.of(parameter) if isinstance(atom, Instance)}
+    return {subject for one in given for subject in _subjects(solution, one, (*around, parameter))}
 
 
 def _taken_from(value: Value) -> Value:
