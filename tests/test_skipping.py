@@ -48,3 +48,45 @@ def test_what_is_looked_up_first_is_loaded_once(asked: str, within: str, after: 
     text = STORE.format(asked=asked, within=within, after=after)
     found = check_source(text, settings=Settings(notes=True))
     assert any(one.code == "TLK302" for one in found) is is_told
+
+
+SERVER = """
+from flask import Flask, request
+from torch import nn
+from zoo import classifier
+
+NAMES = ["left", "right"]
+
+def create():
+    app = Flask(__name__)
+    net, seen = classifier(), None
+
+    @app.post("/maps/<name>")
+    def maps(name):
+        {declared}
+        image = request.files.get("image")
+        {turned_away}
+        {before}
+        net.body.register_forward_hook(lambda module, given, out: print(out.shape))
+        return net(image)[NAMES.index(name)].tolist()
+
+    return app
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "turned_away", "before", "is_told"),
+    [
+        ("pass", "if image is None: return 'nothing to look at', 400", "pass", True),
+        ("pass", "if name not in NAMES: return 'which one?', 400", "pass", True),
+        ("pass", "if image is None or name not in NAMES: return 'a bad request', 400", "pass", True),
+        ("pass", "if image is None: raise ValueError(name)", "pass", True),
+        ("nonlocal seen", "if seen is None: return 'not yet', 503", "seen = image", False),
+        ("pass", "if name in NAMES: return 'known'", "NAMES.append(name)", False),
+        ("nonlocal seen", "if seen is not None: return seen", "seen = image", False),
+    ],
+)
+def test_who_is_turned_away_leaves_the_others(declared: str, turned_away: str, before: str, is_told: bool) -> None:
+    text = SERVER.format(declared=declared, turned_away=turned_away, before=before)
+    found = check_source(text, settings=Settings(notes=True))
+    assert any(one.code == "TLK303" for one in found) is is_told

@@ -25,7 +25,7 @@ class Bindings:
         return self._of(assigned_in, body)
 
     def declared(self, body: cst.CSTNode) -> Set[str]:
-        """The names that ``body`` says are ``global``."""
+        """The names that ``body`` says are ``global`` or ``nonlocal``."""
         return self._of(_declared_in, body)
 
     def filled(self, body: cst.CSTNode) -> Set[str]:
@@ -44,7 +44,7 @@ class Bindings:
 
 
 def _declared_in(body: cst.CSTNode) -> Set[str]:
-    statements = (node for node in walk_statements(body) if type(node) is cst.Global)
+    statements = (node for node in walk_statements(body) if isinstance(node, cst.Global | cst.Nonlocal))
     return {item.name.value for statement in statements for item in statement.names}
 
 

@@ -29,7 +29,7 @@ INITIALIZERS = ("__init__", "__post_init__")
 ASKING = frozenset(["item", "any", "all", "tolist"])
 """Methods that give what a branch on a tensor asks for."""
 
-READING = frozenset(["get", "keys", "values", "items"])
+READING = frozenset(["get", "keys", "values", "items", "index", "count"])
 """Methods that leave a container as it is."""
 
 
@@ -207,11 +207,17 @@ class Skipping:
         )
 
     def _turns_away(self, leaving: cst.If, within: Loop | Function) -> bool:
-        """``if name not in known: return``, with ``known`` only read there: who is not known gets nothing.
+        """Whether a condition ends it for what is not there: what is built for the others is no memory.
 
-        What is built for the others is no memory: it is absence that ends the turn.
+        ``if name not in known: return``, with ``known`` only read there, ``if image is None: return`` for a variable of
+        the function, or one of these.
         """
-        test = leaving.test
+        return all(
+            self._asks_for_unknown(part, within) or self._asks_for_nothing(part, within)
+            for part in _alternatives(leaving.test)
+        )
+
+    def _asks_for_unknown(self, test: cst.BaseExpression, within: Loop | Function) -> bool:
         if not isinstance(test, cst.Comparison) or [type(c.operator) for c in test.comparisons] != [cst.NotIn]:
             return False
         asked = test.comparisons[0].comparator
@@ -219,6 +225,15 @@ class Skipping:
         if path is None or path in self.bindings.assigned(within.syntax):
             return False
         return all(self._is_read(node) for node in walk(within.syntax) if node is not asked and path_of(node) == path)
+
+    def _asks_for_nothing(self, test: cst.BaseExpression, within: Loop | Function) -> bool:
+        if not isinstance(within, Function) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        compared = test.comparisons[0]
+        if not isinstance(compared.operator, cst.Is) or dotted(compared.comparator) != "None":
+            return False
+        own = self.bindings.assigned(within.syntax) - self.bindings.declared(within.syntax)
+        return isinstance(test.left, cst.Name) and test.left.value in own
 
     def _is_read(self, node: cst.CSTNode) -> bool:
         """Whether an item is taken of a container, or it is asked for one, and nothing else is done with it."""
@@ -292,6 +307,13 @@ def leaving_in(statement: cst.CSTNode) -> list[cst.If]:
         inner = last.body.body[-1] if isinstance(last.body, cst.IndentedBlock) and last.body.body else None
         last = inner if type(inner) is cst.If else last_of(last.body)
     return conditions if isinstance(last, cst.Return | cst.Continue | cst.Break) else []
+
+
+def _alternatives(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """``[a, b, c]`` of ``a or b or c``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+        return [*_alternatives(test.left), *_alternatives(test.right)]
+    return [test]
 
 
 def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
