@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
+from torchlint import check_source
 from torchlint.facts.values.graph import Function
 
 HEAD = """
@@ -383,3 +384,39 @@ def main(net: nn.Module, data, paths):
 """
     assert reloaded(turns.format(path="paths[n]")) == []
     assert reloaded(turns.format(path="paths[0]")) == ["torch.load by loop"]
+
+
+IN_A_THREAD = """
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from aiohttp import web
+import torch
+
+routes, pool = web.RouteTableDef(), ThreadPoolExecutor()
+
+def answer(name):
+    net = torch.jit.load("weights.pt", map_location="cpu").eval()
+    with torch.inference_mode():
+        return net(name).tolist()
+
+@routes.post("/answer")
+async def post(request):
+    name = await request.text()
+    {asked}
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "return await asyncio.to_thread(answer, name)",
+        "return await request.loop.run_in_executor(None, answer, name)",
+        "return pool.submit(answer, name)",
+        "Thread(target=answer, args=(name,)).start()",
+        "return answer(name)",
+    ],
+)
+def test_a_handler_of_requests_hands_it_to_a_thread(asked: str) -> None:
+    found = check_source(IN_A_THREAD.format(asked=asked))
+    assert [one.code for one in found] == ["TLK302"]

@@ -10,6 +10,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.threads import FOR_EACH_ITEM, run_in_thread
 
 
 class Wrapping:
@@ -20,8 +21,8 @@ class Wrapping:
         self.solution = solution
 
     def callers(self, function: Function) -> list[Value]:
-        """The calls that run ``function``, in the order of the walk."""
-        calls = set(self.solution.callers.get(function, ()))
+        """The calls that run ``function``, in the order of the walk, be it in another thread."""
+        calls = {*self.solution.callers.get(function, ()), *self._in_threads.get(function, ())}
         for decorated in self._stands_for.get(function, ()):
             calls.update(self.solution.callers.get(decorated, ()))
         return sorted(calls, key=lambda value: value.index)
@@ -33,6 +34,16 @@ class Wrapping:
             return []
         is_given = any(parameter.name == place.path for parameter in wrapper.parent.parameters)
         return self._stands_for.get(wrapper, []) if is_given else []
+
+    @cached_property
+    def _in_threads(self) -> dict[Function, list[Value]]:
+        """The calls that hand a function to another thread, once each: ``loop.run_in_executor(None, f, x)``."""
+        table: dict[Function, list[Value]] = defaultdict(list)
+        for call in self.solution.graph.of(Op.CALL):
+            if call.callee.name not in FOR_EACH_ITEM:
+                for function in run_in_thread(self.solution, call):
+                    table[function].append(call)
+        return table
 
     @cached_property
     def _stands_for(self) -> dict[Function, list[Function]]:

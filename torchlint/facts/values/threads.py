@@ -20,7 +20,10 @@ THREAD_CALLS = frozenset(
 )  # fmt: skip
 """Functions that run their first argument in another thread, which has a grad mode of its own."""
 
-POOL_METHODS = frozenset(["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"])
+FOR_EACH_ITEM = frozenset(["map", "imap", "imap_unordered", "map_async", "starmap"])
+"""Methods of a pool that run a function for each item of what they are given; of other objects, once or never."""
+
+POOL_METHODS = FOR_EACH_ITEM | {"submit", "apply", "apply_async"}
 
 IN_EXECUTOR = "run_in_executor"
 """The method of an event loop that hands a function to a pool, which comes first."""
