@@ -86,11 +86,12 @@ class GraphInRunningState(Rule):
             yield _supposed_elsewhere(facts, kept)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, carriers: list[Use], retention: Retention) -> Finding:
+        costliest = next((use for use in carriers if facts.name_of(use) == retention.name), carriers[0])
         return Finding(
             node=accumulation.statement,
             message=(
                 f"`{accumulation.name}` is updated from itself and `{retention.name}` with gradients on: its graph"
-                " grows with every step", *retention.cost(), f"; use `{facts.detached(carriers[0])}` or update it"
+                " grows with every step", *retention.cost(), f"; use `{facts.detached(costliest)}` or update it"
                 " under `torch.no_grad()`",
             ),
             level=Level.NOTE if facts.is_of_a_mode(accumulation.statement) else retention.level,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from programs import TRAINING, Program
+from rule_programs import diagnose
+
+from torchlint.source import Source
 
 AVERAGE = """
 class Trend:
@@ -79,3 +82,38 @@ def test_the_other_way_of_a_condition_may_be_the_one_that_is_taken_once() -> Non
     begins = f"{BEGUN}; self.ready = True"
     assert averages("self.ready", ways=(SMOOTHED, begins)) == ["self.level"]
     assert averages("not self.ready", ways=(SMOOTHED, begins)) == []
+
+
+LEAKY = """
+import torch
+from torch import nn
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decay = nn.Parameter(torch.tensor(0.5))
+        self.level = None
+
+    def reset(self):
+        self.level = None
+
+    def forward(self, current):
+        if self.level is None:
+            self.level = torch.zeros_like(current)
+        level = self.decay * self.level + current
+        fired = torch.sigmoid(level)
+        self.level = level - fired
+        return fired
+
+def stream(net: nn.Module, frames):
+    cell = Cell()
+    cell.reset()
+    for frame in frames:
+        print(cell(net(frame)).argmax().item())
+"""
+
+
+def test_all_that_one_statement_adds_to_a_state_is_told_once() -> None:
+    (told,) = (one for one in diagnose(Source("x.py", LEAKY)) if one.code == "TLK103")
+    assert "itself and `current`" in told.message
+    assert "use `current.detach()`" in told.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
@@ -233,7 +233,7 @@ class Accumulations:
                     is_state = scales or added[0].value is read or any(home in self._buffers for home in places)
                     name = text_of(store.target, read)
                     found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
-        return found
+        return _as_one(found)
 
     def _is_state_of_a_layer(self, update: Value, places: list[Place | Value]) -> bool:
         """Whether a layer gives on what it carries on, and is told from outside when a sample ends: a spiking neuron.
@@ -293,6 +293,14 @@ class Accumulations:
         given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
         homes = [frozenset(places_of(self.solution, one)) for one in given]
         return bool(homes) and all(not self._buffers.isdisjoint(home) for home in homes)
+
+
+def _as_one(found: Sequence[Accumulation]) -> list[Accumulation]:
+    """The updates that lead to one store as one, which adds what each of them does: ``decay * v + x - spike``."""
+    if not found:
+        return []
+    added = {use.value: use for one in found for use in one.added}
+    return [replace(found[0], added=tuple(added.values()), is_state=any(one.is_state for one in found))]
 
 
 def _is_cast(update: Value) -> bool:
