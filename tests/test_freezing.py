@@ -336,3 +336,45 @@ TWINS = """
 def test_a_class_is_handed_one_network_to_freeze_and_one_to_train(frozen: str, playing: str, told: list[str]) -> None:
     text = dedent(TWINS.format(frozen=frozen, playing=playing))
     assert [one.code for one in diagnose(Source("play.py", text))] == told
+
+
+FOLLOWED = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    class Agent:
+        def __init__(self):
+            self.net, self.target = nn.Linear(8, 2), nn.Linear(8, 2)
+            self.optimizer = torch.optim.Adam(self.net.parameters())
+
+        def follow(self):
+            for ours, theirs in zip(self.target.parameters(), self.net.parameters()):
+                ours.detach_()
+                {written}
+
+        def learn(self, rows):
+            for x, y in DataLoader(rows):
+                answer = self.target(x)
+                aim = (y + answer).detach()
+                loss = (self.net(x) - aim).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.follow()
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("ours.copy_(0.9 * ours + 0.1 * theirs)", True),  # which requires grad again, by way of theirs
+        ("ours.mul_(0.9).add_(theirs, alpha=0.1)", True),
+        ("ours.data.copy_(0.9 * ours + 0.1 * theirs)", False),
+        ("with torch.no_grad(): ours.copy_(0.9 * ours + 0.1 * theirs)", False),
+        ("pass", False),
+    ],
+)
+def test_a_parameter_that_is_detached_and_written_again_has_a_graph(written: str, told: bool) -> None:
+    found = diagnose(Source("agent.py", dedent(FOLLOWED.format(written=written))))
+    assert ("TLK203" in [one.code for one in found]) is told

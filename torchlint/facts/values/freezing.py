@@ -8,7 +8,7 @@ from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
-from torchlint.facts.values.graph import Class, Key, Op, Place, Value
+from torchlint.facts.values.graph import Class, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import same_object
 from torchlint.facts.values.reaching import ends
@@ -34,7 +34,7 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         if callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_":
             flag = call.argument(0, "requires_grad")
             switched[flag is None or flag.name != "False"] |= _subjects(solution, callee.inputs[0])
-        elif _detaches_parameter(call):
+        elif _detaches_parameter(call) and not _is_written_again(call):
             switched[False] |= _subjects(solution, callee.inputs[0])
         elif callee.name in FREEZING:
             switched[False].add(call)
@@ -105,6 +105,16 @@ def _detaches_parameter(value: Value) -> bool:
     if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "detach_":
         return False
     return lists_parameters(_taken_from(value.callee.inputs[0]))
+
+
+def _is_written_again(call: Value) -> bool:
+    """``p.detach_(); p.copy_(p * 0.9 + q * 0.1)`` with gradients on: ``p`` becomes a part of the graph of ``q``."""
+    return any(
+        user.op is Op.ATTRIBUTE
+        and any(one.op is Op.CALL and one.callee is user and one.mode is not Mode.OFF for one in user.users)
+        for user in (*call.users, *call.callee.inputs[0].users)
+        if user.name.endswith("_") and user.name not in ("detach_", "requires_grad_", "zero_")
+    )
 
 
 def switched_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
