@@ -72,7 +72,7 @@ class Maker(NamedTuple):
     given_for: tuple[int, str] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PassedArguments:
     """The arguments of one call.
 
@@ -123,15 +123,18 @@ def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict
         the calls, in no order, by the last part of what is called, those of a method as ``Trainer.fit``.
     """
     makers, found = _Makers(tree), dict[str, tuple[PassedArguments, ...]]()
+    # Calls pass the same again and again, and what all files of a run pass is kept until its end.
+    known: dict[Any, Any] = {}
     for call, where, cls in _calls(tree):
         callee, method = dotted_name(call.func) or "", ""
         if not is_wanted(callee.partition(".")[0]):
             callee, method = makers.of_receiver(call, where, cls), last_name(call.func)
         if callee and is_wanted(callee.partition(".")[0]):
-            passed = PassedArguments(callee, tuple(makers.of_arguments(call, where, cls)), method)
-            if passed.makers:
+            given = tuple(known.setdefault(one, one) for one in makers.of_arguments(call, where, cls))
+            if given:
                 name = callee.rpartition(".")[2] + (f".{method}" if method else "")
-                found[name] = (*found.get(name, ()), passed)
+                passed = PassedArguments(callee, known.setdefault(given, given), method)
+                found[name] = (*found.get(name, ()), known.setdefault(passed, passed))
     return found
 
 

@@ -8,7 +8,7 @@ from torchlint.syntax.depth import parse_quietly, parse_shallow
 
 __all__ = ["Trees"]
 
-KEPT = 500_000
+KEPT = 250_000
 """Trees of so many characters in all are kept: a third of what is parsed need not be. A character takes 35 bytes."""
 
 
