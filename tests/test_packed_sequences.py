@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from programs import Program
+from rule_programs import diagnose
+
+from torchlint.source import Source
 
 SPEECH = """
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
@@ -30,3 +33,27 @@ def test_the_data_of_a_packed_sequence_has_its_graph(read: str, has_graph: bool)
     program = Program(SPEECH.format(read=read))
     (value,) = program.printed()
     assert (program.facts.flows.live(value) is not None) is has_graph
+
+
+UNSEEN = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from packing import flat
+
+def train(rows):
+    net, other = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    optimizer = torch.optim.Adam([*other.parameters(), *net.parameters()])
+    for x, y in DataLoader(rows):
+        answer = net(x)
+        answer = {shaped}
+        loss = (answer.data - other(x)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("shaped", "told"), [("flat(answer)", []), ("torch.relu(answer)", ["TLK203"])])
+def test_what_the_data_of_an_object_is_that_nobody_knows_is_not_known(shaped: str, told: list[str]) -> None:
+    assert [one.code for one in diagnose(Source("train.py", UNSEEN.format(shaped=shaped)))] == told

@@ -226,6 +226,11 @@ def _attribute(solution: Solution, value: Value) -> Abstract:
     return join(_attribute_of(solution, value, atom) for atom in atoms)
 
 
+def _is_given_by_unseen(value: Value) -> bool:
+    """Whether a value is what a function of another package, or of a file that is not seen, makes of its arguments."""
+    return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and bool(value.arguments)
+
+
 def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     name = value.name
     if isinstance(atom, OF_CLASSES):
@@ -251,6 +256,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         return found if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
     known = torch_api.attribute(name)
     if isinstance(atom, Tensor | Derived) or (isinstance(atom, Argument | Unknown) and known is not None):
+        if name == "data" and isinstance(atom, Unknown) and _is_given_by_unseen(value.inputs[0]):
+            return UNKNOWN  # of a tensor an alias; of another object, a packed sequence, the tensor with its graph
         if name == "grad" and any(backward.retains for backward in solution.graph.backwards):
             return UNKNOWN  # it may have been made with `create_graph`
         if known is not None:
