@@ -111,7 +111,7 @@ class Outline:
     @cached_property
     def _starts(self) -> array[int]:
         """Where each line begins, and at last where the text ends: a tenth of what the lines themselves would take."""
-        return array("L", accumulate(map(len, lines_of(self.text)), initial=0))
+        return array("I", accumulate(map(len, lines_of(self.text)), initial=0))
 
     @property
     def stars(self) -> tuple[str, ...]:

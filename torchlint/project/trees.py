@@ -19,7 +19,6 @@ class Trees:
         """Nothing is parsed yet."""
         self._kept: dict[str, ast.Module] = {}
         self._shallow: set[str] = set()
-        self._length = 0
 
     def of(self, text: str) -> ast.Module:
         """The tree of a text.
@@ -27,15 +26,18 @@ class Trees:
         Raises:
             Unreadable, SyntaxError: see :func:`torchlint.syntax.depth.parse_shallow`.
         """
-        known = self._kept.pop(text, None)
-        tree = self._parsed(text) if known is None else known
-        self._length += len(text) if known is None else 0
-        self._kept[text] = tree  # the latest stands last
-        while self._length > KEPT:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
-            self._length -= len(oldest)
+        tree = self._kept.pop(text, None)
+        if tree is None:
+            self._make_room(len(text))
+            tree = self._parsed(text)
+        if len(text) <= KEPT:
+            self._kept[text] = tree  # the latest stands last
         return tree
+
+    def _make_room(self, length: int) -> None:
+        """Give up the oldest trees before another one is made, which may be larger than all of them."""
+        while self._kept and sum(map(len, self._kept)) + length > KEPT:
+            del self._kept[next(iter(self._kept))]
 
     def _parsed(self, text: str) -> ast.Module:
         """A fifth of the time goes into looking how deep a text is nested, which need not be done twice."""
