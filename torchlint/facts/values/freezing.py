@@ -10,7 +10,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
-from torchlint.facts.values.parameters import same_object
+from torchlint.facts.values.parameters import SAME_OBJECT, same_object
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.solve import Solution
 
@@ -153,6 +153,9 @@ def _subjects(solution: Solution, value: Value, around: tuple[Value, ...] = ()) 
     elif not _is_unpacked(value):
         value = whole
     found: set[Value | Place | Class] = {value}
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        value = value.callee.inputs[0]
+        found.add(value)
     if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
         found.add(value.callee.inputs[0])
     if value.place is not None:
