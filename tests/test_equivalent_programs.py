@@ -18,7 +18,6 @@ ONE_IN = 14
 
 KNOWN = {
     "TLK110-clean_codes_of_several_graphs": "with_iterators",  # parameters that `next` draws are not those of a network
-    "TLK201-clean_frozen_parameters": "with_bodies_in_functions",  # nor are those that a helper is given one by one
     "TLK201-leak_margin_returned_as_tensor": "with_bodies_in_functions",  # its caller is told to be the evaluation
     "TLK104-leak_memory_read_without_gradients": "with_bodies_in_functions",  # a state that a helper gives back
     "TLK401-leak_embeddings_added_to_a_list": "with_iterators",  # `while True:` is no pass over data

@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
+from torchlint.facts.values.record_fields import given_for_field
 from torchlint.facts.values.solve import Solution
 
 PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
@@ -154,6 +155,9 @@ class Ancestry:
         elif value.op is Op.ATTRIBUTE:
             found += results_behind(solution, value)
             found += [one.result for one in solution.functions_of(value) if one.is_property and one.result is not None]
+            given = given_for_field(solution, value)
+            if given is not None:
+                return given
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())
                 found += self._into.get(place, ())

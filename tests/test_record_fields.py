@@ -1,0 +1,117 @@
+"""What a field of a record is, by the calls that made it: a replay memory does not give what it takes."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from rule_programs import diagnose
+
+from torchlint.source import Source
+
+REPLAY = """
+    import random
+    from collections import deque, namedtuple
+    from dataclasses import dataclass
+    from typing import NamedTuple
+    import torch
+    from torch import nn
+
+    {step}
+
+    class Replay:
+        def __init__(self):
+            self.rows = deque(maxlen=100_000)
+
+        def put(self, frame, act, gain):
+            self.rows.append(Step(frame, {kept}, gain))
+
+        def draw(self, size):
+            drawn = Step(*zip(*random.sample(self.rows, size)))
+            acts = torch.stack({acts})
+            return Step(torch.stack(drawn.frame), acts, torch.tensor(drawn.gain))
+
+    class Player:
+        def __init__(self):
+            self.actor, self.critic = nn.Linear(8, 2), nn.Linear(10, 1)
+            self.steps = torch.optim.Adam([*self.actor.parameters(), *self.critic.parameters()])
+
+        def act(self, frame):
+            return self.actor(frame).tanh()
+
+        def learn(self, batch):
+            values = self.critic(torch.cat([batch.frame, batch.act], 1))
+            loss = (values - batch.gain).pow(2).mean() - self.critic(
+                torch.cat([batch.frame, self.actor(batch.frame)], 1)
+            ).mean()
+            self.steps.zero_grad()
+            loss.backward()
+            self.steps.step()
+
+    def play(world):
+        player, replay = Player(), Replay()
+        frame = torch.as_tensor(world.reset()).float()
+        for _ in range(1_000_000):
+            act = player.act(frame)
+            seen, gain = world.step(act.detach().cpu().numpy())
+            replay.put(frame, act, gain)
+            frame = torch.as_tensor(seen).float()
+            player.learn(replay.draw(64))
+"""
+
+TUPLE = "Step = namedtuple('Step', 'frame act gain')"
+TYPED = "class Step(NamedTuple):\n        frame: torch.Tensor\n        act: torch.Tensor\n        gain: float"
+
+
+@pytest.mark.parametrize("step", [TUPLE, TYPED])
+@pytest.mark.parametrize(
+    ("kept", "acts", "told"),
+    [
+        ("act", "[one.detach() for one in drawn.act]", ["TLK105"]),
+        ("act.detach()", "drawn.act", ["TLK201"]),
+        ("act", "drawn.act", []),  # trained through: the actor gets its gradients from what was put away
+    ],
+)
+def test_what_a_replay_memory_gives_is_not_all_that_it_takes(step: str, kept: str, acts: str, told: list[str]) -> None:
+    text = dedent(REPLAY.format(step=step, kept=kept, acts=acts))
+    assert sorted({one.code for one in diagnose(Source("play.py", text))}) == told
+
+
+CHANGED = """
+    import torch
+    from dataclasses import dataclass
+    from torch import nn
+
+    @dataclass
+    class Outcome:
+        loss: torch.Tensor
+        parts: list
+
+    def run(net, x):
+        outcome = Outcome({given}, [])
+        {then}
+        return outcome
+
+    def fit(loader):
+        net = nn.Linear(8, 1)
+        steps = torch.optim.SGD(net.parameters(), 0.1)
+        for x, y in loader:
+            outcome = run(net, x)
+            steps.zero_grad()
+            {trained}.backward()
+            steps.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "then", "trained"),
+    [
+        ("net(x).mean()", "pass", "outcome.loss"),
+        ("None", "outcome.loss = net(x).mean()", "outcome.loss"),
+        ("None", "outcome.parts.append(net(x).mean())", "sum(outcome.parts)"),
+        ("None", "outcome.parts += [net(x).mean()]", "sum(outcome.parts)"),
+    ],
+)
+def test_what_is_put_into_a_field_later_counts_as_well(given: str, then: str, trained: str) -> None:
+    text = dedent(CHANGED.format(given=given, then=then, trained=trained))
+    assert [one.code for one in diagnose(Source("fit.py", text))] == []
