@@ -115,3 +115,61 @@ CHANGED = """
 def test_what_is_put_into_a_field_later_counts_as_well(given: str, then: str, trained: str) -> None:
     text = dedent(CHANGED.format(given=given, then=then, trained=trained))
     assert [one.code for one in diagnose(Source("fit.py", text))] == []
+
+
+CHOOSING = """
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+    from typing import NamedTuple
+
+    class Choice(NamedTuple):
+        names: list
+        spread: torch.Tensor
+
+    class Chooser(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.start = nn.Parameter(torch.zeros(1, 8))
+            self.cell, self.head = nn.GRUCell(8, 8), nn.Linear(8, 4)
+
+        def _pick(self, scores):
+            odds = Categorical(logits=scores / 5)
+            return odds.sample(), odds.{asked}
+
+        def choose(self):
+            state, names, spreads = self.start, [], []
+            for _ in range(5):
+                state = self.cell(self.start, state)
+                name, spread = self._pick(self.head(state))
+                names.append(name.item())
+                spreads.append(spread)
+            return Choice(names, torch.cat(spreads).sum())
+
+    class Search:
+        def __init__(self, judge):
+            self.chooser, self.judge, self.usual = Chooser(), judge, None
+            self.steps = torch.optim.Adam(self.chooser.parameters())
+
+        def worth(self, choice):
+            return self.judge(choice.names) + 0.1 * choice.spread
+
+        def run(self):
+            for _ in range(1000):
+                choice = self.chooser.choose()
+                worth = self.worth(choice)
+                if self.usual is None:
+                    self.usual = worth.detach()
+                else:
+                    self.usual = 0.9 * self.usual + 0.1 * worth
+                loss = -(worth - self.usual).detach() * choice.spread
+                self.steps.zero_grad()
+                loss.backward()
+                self.steps.step()
+"""
+
+
+@pytest.mark.parametrize(("asked", "told"), [("entropy()", True), ("sample().float()", False)])
+def test_what_is_asked_of_a_distribution_of_what_callers_pass_has_the_graph_of_that(asked: str, told: bool) -> None:
+    found = diagnose(Source("search.py", dedent(CHOOSING.format(asked=asked))))
+    assert ("TLK103" in [one.code for one in found]) is told

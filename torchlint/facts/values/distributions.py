@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.carriers import DISTRIBUTIONS
-from torchlint.facts.values.differentiation import live
+from torchlint.facts.values.differentiation import differentiate, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     NO_GRAPH,
@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import (
     Abstract,
     Atom,
     Carrier,
+    Derived,
     History,
     Tensor,
     is_live,
@@ -51,9 +52,9 @@ def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstrac
     given = [contents_of(solution, call, abstract) for abstract in arguments]
     if not all(given):
         return BOTTOM
-    if call.mode is Mode.OFF or not any(map(_trains, given)):
-        return UNKNOWN
     last = name.rpartition(".")[2]
+    if call.mode is Mode.OFF or not any(map(_trains, given)):
+        return UNKNOWN | _of_callers(call, given) if last[:1].isupper() else UNKNOWN
     if last == "kl_divergence":
         return live(call)
     return frozenset([Carrier(call)]) if last[:1].isupper() else UNKNOWN
@@ -62,11 +63,19 @@ def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstrac
 def asked(call: Value, atom: Atom, name: str) -> Abstract | None:
     """What a method of ``atom`` gives, if it is one that a distribution has; else None."""
     # What a module of this file gives counts as a tensor; no tensor has these methods.
-    if not (isinstance(atom, Carrier) or is_live(atom)) or call.mode is Mode.UNKNOWN:
+    if not (isinstance(atom, Carrier | Derived) or is_live(atom)) or call.mode is Mode.UNKNOWN:
         return None
     if name in DRAWN:
         return NO_GRAPH
-    return live(call) if name in DIFFERENTIABLE else None
+    if name not in DIFFERENTIABLE:
+        return None
+    return differentiate(call, [frozenset([atom])]) if isinstance(atom, Derived) else live(call)
+
+
+def _of_callers(call: Value, given: Iterable[Abstract]) -> Abstract:
+    """What a distribution has of what callers pass: a graph, where that has one, as the tensors have it."""
+    computed = (atom for abstract in given for atom in differentiate(call, [abstract]))
+    return frozenset(atom for atom in computed if isinstance(atom, Derived))
 
 
 def maker_of(abstract: Abstract) -> Value | None:

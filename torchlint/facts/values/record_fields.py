@@ -40,6 +40,8 @@ def given_for_field(solution: Known, field: Value) -> list[Value] | None:
         return None
     initializer = kept[0].function
     made = list(ends([field.inputs[0]], partial(_behind, solution, initializer)))
+    if any(call.function.is_foreign for call in made):
+        return None  # of another file a summary says what is made there, and not of what
     passed = [solution.callers.get(initializer, {}).get(call, {}).get(kept[0]) for call in made]
     given = [one for one in passed if one is not None and not _gathers(one)]
     return given if made and len(given) == len(made) else None
