@@ -13,6 +13,7 @@ class Meaning(Enum):
     PLAIN = "a number, string, array or nothing"
     FIRST = "its first argument, or one just like it"
     REDUCES = "a value computed, differentiably, from the items of its arguments"
+    CALLS = "what a module, its first argument, computes with the parameters and from the tensors that follow"
     ITEM = "an item of its first argument"
     CHOOSES = "one of its arguments as it is, or an item of the only one"
     COLLECTS = "a new container of what its arguments hold"
@@ -69,6 +70,8 @@ _SINGLE: dict[str, Meaning] = {
     **dict.fromkeys(COLLECTIONS, Meaning.COLLECTS),
     "builtins.sum": Meaning.REDUCES,
     **dict.fromkeys(EXTREMES, Meaning.CHOOSES),
+    "torch.func.functional_call": Meaning.CALLS,
+    "torch.nn.utils.stateless.functional_call": Meaning.CALLS,
     "builtins.abs": Meaning.REDUCES,
     "builtins.pow": Meaning.REDUCES,
     "builtins.round": Meaning.REDUCES,

@@ -97,8 +97,9 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         return NO_GRAPH
     if meaning is Meaning.FIRST and arguments:
         return arguments[0]
-    if meaning is Meaning.REDUCES and arguments:
-        return differentiate(value, [contents_of(solution, value, abstract) for abstract in arguments])
+    if meaning in (Meaning.REDUCES, Meaning.CALLS) and arguments:
+        given = arguments[1:] if meaning is Meaning.CALLS else arguments
+        return differentiate(value, [contents_of(solution, value, abstract) for abstract in given])
     if meaning is Meaning.ITEM and arguments:
         return join(item_of(solution, value, atom, None) for atom in arguments[0])
     if meaning is Meaning.CHOOSES:
