@@ -16,7 +16,7 @@ from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
-    from torchlint.facts.values.known import Known
+    from torchlint.facts.values.solve import Solution
 
 INITIALIZER = "__init__"
 
@@ -24,7 +24,7 @@ THROUGH = frozenset([Op.PHI, Op.PARAMETER, Op.READ, Op.ATTRIBUTE, Op.CALL, Op.NA
 """How a record comes to where it is read from where it was made."""
 
 
-def given_for_field(solution: Known, field: Value) -> list[Value] | None:
+def given_for_field(solution: Solution, field: Value) -> list[Value] | None:
     """What the records were made with of which an ATTRIBUTE is read.
 
     Args:
@@ -52,7 +52,7 @@ def _is_of_record(kept: Value) -> bool:
     return kept.op is Op.PARAMETER and kept.function.name == INITIALIZER and not kept.function.is_written
 
 
-def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Value]:
+def _behind(solution: Solution, initializer: Function, value: Value) -> Sequence[Value]:
     """What a record may be, one step back; nothing for the call that makes it, and for what is not seen."""
     if value.op not in THROUGH or _makes(solution, initializer.owner, value):
         return ()
@@ -66,7 +66,7 @@ def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Va
     return [one for one in results if one is not None] if None not in results else ()
 
 
-def _makes(solution: Known, cls: Class | None, call: Value) -> bool:
+def _makes(solution: Solution, cls: Class | None, call: Value) -> bool:
     """Whether a CALL makes an object of a class."""
     atoms = solution.final(call.callee) if call.op is Op.CALL else ()
     return bool(atoms) and all(isinstance(atom, ClassReference) and atom.cls is cls for atom in atoms)
