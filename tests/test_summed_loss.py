@@ -329,3 +329,32 @@ pooled = Pooled()
 def test_a_term_beside_the_output_is_made_by_the_forward_of_its_turn(returned: str, term: str, sums: list[str]) -> None:
     body = f"loss = 0\nfor a in x.split(2):\n    loss = loss + {term}"
     assert summed(body, before=PAIR.format(returned=returned)) == sums
+
+
+TERMS = """
+class Terms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.layers = nn.Linear(3, 3), nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+    def losses(self, x, y):
+        out = self.body(x)
+        near = 0.0
+        for layer in self.layers:
+            near = near + layer(out).abs().mean()
+        return {"far": F.cross_entropy(out, y), "near": near / 2}
+terms = Terms()
+shares = {"far": 0.5, "near": 2.0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "total"),
+    [
+        ("terms.losses(x, y)", "sum(parts.values())"),
+        ("terms.losses(x, y)", "sum(shares[name] * part for name, part in parts.items())"),
+        ("terms.losses(x, y)", "sum(part for part in list(parts.values()))"),
+        ("[terms.losses(x, y)['near'], terms.losses(x, y)['far']]", "sum(part * 0.5 for part in parts)"),
+    ],
+)
+def test_the_terms_of_one_loss_are_computed_before_they_are_summed(parts: str, total: str) -> None:
+    assert summed(f"parts = {parts}\nloss = {total}", before=TERMS) == []

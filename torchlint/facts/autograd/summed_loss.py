@@ -245,9 +245,9 @@ class _Search:
             verdicts = [self._is_independent(one, one.loop.around()[-1]) for one in yielded if one.loop is not None]
             return False if False in verdicts or len(verdicts) < len(yielded) else all(verdicts) or None
         runs_forward = False
-        pending, later, seen = [(summand, False)], list[tuple[Value, bool]](), set[Value]()
+        pending, later, seen = [(summand, False, False)], list[tuple[Value, bool, bool]](), set[Value]()
         while pending or later:  # an item of a tuple that a call returns is made inside it: first comes its result
-            value, inside = pending.pop() if pending else later.pop()
+            value, inside, is_before = pending.pop() if pending else later.pop()
             if value in seen or not may_be_recorded(self.solution, value):
                 continue
             seen.add(value)
@@ -259,7 +259,7 @@ class _Search:
             if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
                 return False
             is_place = not all(map(_is_of_call, places_of(self.solution, value)))
-            is_older = is_place if inside else self._is_older(value, loop)
+            is_older = is_before or (is_place if inside else self._is_older(value, loop))
             if is_older and (
                 is_forward or (self.flows.live(value) is not None and not self._only_arranges(value, loop))
             ):
@@ -270,7 +270,9 @@ class _Search:
                 for source in self.flows.ancestry.sources(value):
                     is_near = source in results or source.function is value.function
                     within = (inside and not is_place) or source in results
-                    (pending if is_near else later).append((source, within))
+                    # What a call has made of one batch, before the loop, is older as a whole.
+                    before = within and (is_before or (is_older and source in results))
+                    (pending if is_near else later).append((source, within, before))
         return runs_forward or (cuts_pieces(loop) and self._is_loss_of_leaves(seen)) or None
 
     def _only_arranges(self, value: Value, loop: Loop) -> bool:
