@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
-from torchlint.facts.values.library_calls import CONTAINER_READERS
+from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.writing import Use, operands, text_of
 
 CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])
@@ -325,5 +325,4 @@ def _item_owner(value: Value) -> Value | None:
     """The container from which ``d[k]``, ``d.get(k, 0)`` or ``d.pop(k)`` reads an item."""
     if value.op is Op.SUBSCRIPT:
         return value.inputs[0]
-    reads = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
-    return value.callee.inputs[0] if reads else None
+    return read_from(value)

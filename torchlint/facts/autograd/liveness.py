@@ -182,8 +182,7 @@ class Liveness:
         if self._made_without.is_surely(value):
             return []
         if any(map(is_forward, self.solution.functions_of(value))):
-            fields = self._fields_of(value)
-            if fields:
+            if fields := self._fields_of(value):
                 return fields
         made = [atom.allocation for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Container)]
         made = [one for one in made if not self._is_off(value, one.function)]
@@ -191,12 +190,10 @@ class Liveness:
 
     def _fields_of(self, record: Value) -> list[Value]:
         """The live tensors that are kept on objects of the file that are no networks: ``Output(logits=logits)``."""
-        classes = {atom.cls.root() for atom in self.solution.final(record) if isinstance(atom, Instance)}
-        classes = {cls for cls in classes if not is_module_class(cls)}
-        if not classes:
-            return []
-        kept = (values for place, values in self.solution.stored.items() if place.owner in classes)
-        return [value for values in kept for value in values if self.live(value) is not None]
+        made = (atom.cls for atom in sorted_values(self.solution.final(record)) if isinstance(atom, Instance))
+        owners = dict.fromkeys(cls.root() for cls in made if not is_module_class(cls))
+        kept = (value for owner in owners for _, values in self.solution.stored_with(owner) for value in values)
+        return [value for value in kept if self.live(value) is not None]
 
     def _written_in(self, made: Value, but: Set[Key] = frozenset()) -> list[Value]:
         """The live tensors that a container was built with, or has under a key, ``but`` for some keys."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -105,12 +105,7 @@ def says_at_rest(test: Value, *, holds: bool) -> bool:
 
     That is what ``self.training`` says, or its contrary.
     """
-    syntax = test.syntax
-    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        return says_at_rest(test.inputs[0], holds=not holds)
-    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
-        return isinstance(syntax.operator, cst.And) is holds and any(says_at_rest(p, holds=holds) for p in test.inputs)
-    return is_of_self(test, test.function) and test.name == "training" and not holds
+    return _is_said(test, _is_at_rest, holds=holds)
 
 
 def says_training(test: Value, *, holds: bool) -> bool:
@@ -118,11 +113,26 @@ def says_training(test: Value, *, holds: bool) -> bool:
 
     That is what the ``.training`` of one says, be it beside something else: ``step % 10 == 0 and module.training``.
     """
+    return _is_said(test, _is_training, holds=holds)
+
+
+def _is_said(test: Value, says: Callable[[Value, bool], bool], *, holds: bool) -> bool:
+    """Whether one part of a condition ``says`` so that the whole does, through ``not``, ``and`` and ``or``."""
     syntax = test.syntax
     if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        return says_training(test.inputs[0], holds=not holds)
+        return _is_said(test.inputs[0], says, holds=not holds)
     if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
-        return isinstance(syntax.operator, cst.And) is holds and any(says_training(p, holds=holds) for p in test.inputs)
+        return isinstance(syntax.operator, cst.And) is holds and any(
+            _is_said(p, says, holds=holds) for p in test.inputs
+        )
+    return says(test, holds)
+
+
+def _is_at_rest(test: Value, holds: bool) -> bool:
+    return not holds and is_of_self(test, test.function) and test.name == "training"
+
+
+def _is_training(test: Value, holds: bool) -> bool:
     return holds and test.op is Op.ATTRIBUTE and test.name == "training"
 
 

@@ -153,19 +153,11 @@ class StatementBuilder(DefinitionBuilder):
             return
         test = self.visit(node.test)
         before, unset = self.state.copy(), self.unset
-        self.narrow(test, holds=True)
-        self.state.rests |= says_at_rest(test, holds=True)
-        self.state.trains |= says_training(test, holds=True)
-        self.state.flags |= flags_of(test, holds=True)
-        self.state.excluded |= excluded_by(test, holds=True)
+        self._suppose(test, holds=True)
         self.unset = unset | unset_where(node.test, holds=True) | self.first_times.begun_under(node, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
-        self.narrow(test, holds=False)
-        self.state.rests |= says_at_rest(test, holds=False)
-        self.state.trains |= says_training(test, holds=False)
-        self.state.flags |= flags_of(test, holds=False)
-        self.state.excluded |= excluded_by(test, holds=False)
+        self._suppose(test, holds=False)
         if node.orelse is None:
             self.unset = unset
         else:
@@ -174,6 +166,14 @@ class StatementBuilder(DefinitionBuilder):
         self.unset = unset
         self._leave_nothing(node.test, after_body)
         self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
+
+    def _suppose(self, test: Value, *, holds: bool) -> None:
+        """Take into the present state what a condition says where it ``holds``, or where it does not."""
+        self.narrow(test, holds=holds)
+        self.state.rests |= says_at_rest(test, holds=holds)
+        self.state.trains |= says_training(test, holds=holds)
+        self.state.flags |= flags_of(test, holds=holds)
+        self.state.excluded |= excluded_by(test, holds=holds)
 
     def _otherwise(self, node: cst.If | cst.Else | None) -> None:
         if isinstance(node, cst.If):

@@ -19,7 +19,7 @@ from torchlint.facts.hooks.summed_items import is_summed
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
-from torchlint.facts.values.library_calls import CONTAINER_READERS
+from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.writing import Use, operands, parts, text_of
 
@@ -251,8 +251,8 @@ class Search:
         if value.op is Op.READ and value.place is not None:  # `store = self.outputs[name]`, which a closure captures
             stored = [named for one in self.solution.stored.get(value.place, ()) for named in self._named_by(one)]
             return stored if all(one.op in ALIASES for one in stored) else ()
-        is_read = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
-        return [value.callee.inputs[0]] if is_read else ()
+        container = read_from(value)
+        return () if container is None else [container]
 
     def _named_by(self, captured: Value) -> list[Value]:
         """What a captured variable is another name of: of a parameter all that is passed for it, if that is seen."""

@@ -9,7 +9,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.graph import Op, Store, Value
 from torchlint.facts.values.homes import homes_of
-from torchlint.facts.values.library_calls import CONTAINER_READERS
+from torchlint.facts.values.library_calls import read_from
 
 
 def is_summed(flows: Flows, store: Store) -> bool:
@@ -19,9 +19,8 @@ def is_summed(flows: Flows, store: Store) -> bool:
         flows: knows what is arithmetic.
         store: what puts it there.
     """
-    read = list(_read_before(flows, store))
     arithmetic = Arithmetic(flows)
-    return any(arithmetic.comes_from(store.value, one) for one in read)
+    return any(arithmetic.comes_from(store.value, read) for read in _read_before(flows, store))
 
 
 def _read_before(flows: Flows, store: Store) -> Iterator[Value]:
@@ -42,8 +41,8 @@ def _asked(flows: Flows, value: Value) -> tuple[Value | None, Value | None]:
     if value.op is Op.SUBSCRIPT:
         indices = flows.solution.graph.indices.get(value, ())
         return value.inputs[0], indices[0] if len(indices) == 1 else None
-    reads = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
-    return (value.callee.inputs[0], value.argument(0)) if reads else (None, None)
+    container = read_from(value)
+    return (None, None) if container is None else (container, value.argument(0))
 
 
 def _is_same(index: Value, other: Value) -> bool:

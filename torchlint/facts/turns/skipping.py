@@ -227,13 +227,10 @@ class Skipping:
         return all(self._is_read(node) for node in walk(within.syntax) if node is not asked and path_of(node) == path)
 
     def _asks_for_nothing(self, test: cst.BaseExpression, within: Loop | Function) -> bool:
-        if not isinstance(within, Function) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        name = _said_to_be_none(test)
+        if not isinstance(within, Function) or name is None:
             return False
-        compared = test.comparisons[0]
-        if not isinstance(compared.operator, cst.Is) or dotted(compared.comparator) != "None":
-            return False
-        own = self.bindings.assigned(within.syntax) - self.bindings.declared(within.syntax)
-        return isinstance(test.left, cst.Name) and test.left.value in own
+        return name in self.bindings.assigned(within.syntax) and name not in self.bindings.declared(within.syntax)
 
     def _is_read(self, node: cst.CSTNode) -> bool:
         """Whether an item is taken of a container, or it is asked for one, and nothing else is done with it."""
@@ -338,13 +335,20 @@ def _asks_for_absence(test: cst.BaseExpression, within: Loop | Function) -> bool
     loop = within.syntax
     if _is_looked_up(test, cst.NotIn, within):
         return True
-    if not isinstance(loop, cst.For) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+    name = _said_to_be_none(test)
+    if not isinstance(loop, cst.For) or name is None:
         return False
-    asked, compared = test.left, test.comparisons[0]
-    if not isinstance(asked, cst.Name) or not isinstance(compared.operator, cst.Is):
-        return False
-    is_item = any(isinstance(node, cst.Name) and node.value == asked.value for node in walk(loop.target))
-    return is_item and dotted(compared.comparator) == "None" and asked.value not in assigned_in(loop.body)
+    is_item = any(isinstance(node, cst.Name) and node.value == name for node in walk(loop.target))
+    return is_item and name not in assigned_in(loop.body)
+
+
+def _said_to_be_none(test: cst.BaseExpression) -> str | None:
+    """``score`` of ``score is None``; None for any other condition."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
+        return None
+    compared = test.comparisons[0]
+    is_none = isinstance(compared.operator, cst.Is) and dotted(compared.comparator) == "None"
+    return test.left.value if is_none else None
 
 
 def _is_looked_up(test: cst.BaseExpression, operator: type[cst.In] | type[cst.NotIn], within: Loop | Function) -> bool:

@@ -124,12 +124,10 @@ class Candidates:
         while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
             root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
         choices = root.inputs if root.op is Op.PHI else (root,)
-        return any(
-            self._is_given_graph(one)
-            if is_imported(one)
-            else one.op is Op.OPERATION or (one.op is Op.CALL and not self.is_of_numbers(one))
-            for one in choices
-        )
+        return any(self._is_given_graph(one) if is_imported(one) else self._is_result(one) for one in choices)
+
+    def _is_result(self, value: Value) -> bool:
+        return value.op is Op.OPERATION or (value.op is Op.CALL and not self.is_of_numbers(value))
 
     def is_of_numbers(self, call: Value) -> bool:
         """``self.weight_of(epoch)``: an object is given numbers alone, a schedule; a network is given data.

@@ -53,11 +53,10 @@ def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstrac
     if not all(given):
         return BOTTOM
     last = name.rpartition(".")[2]
-    if call.mode is Mode.OFF or not any(map(_trains, given)):
-        return UNKNOWN | _of_callers(call, given) if last[:1].isupper() else UNKNOWN
-    if last == "kl_divergence":
-        return live(call)
-    return frozenset([Carrier(call)]) if last[:1].isupper() else UNKNOWN
+    trains = call.mode is not Mode.OFF and any(map(_trains, given))
+    if last[:1].isupper():
+        return frozenset([Carrier(call)]) if trains else UNKNOWN | _of_callers(call, given)
+    return live(call) if trains and last == "kl_divergence" else UNKNOWN
 
 
 def asked(call: Value, atom: Atom, name: str) -> Abstract | None:

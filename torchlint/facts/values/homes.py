@@ -8,6 +8,7 @@ from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Op, Place, Store, Value
 
 if TYPE_CHECKING:
+    from torchlint.facts.values.known import Known
     from torchlint.facts.values.solve import Solution
 
 
@@ -20,7 +21,7 @@ def targets_of(solution: Solution, store: Store) -> list[Place | Value]:
     return []
 
 
-def places_of(solution: Solution, value: Value) -> list[Place]:
+def places_of(solution: Known, value: Value) -> list[Place]:
     """The places that a value is read from."""
     if value.place is not None:
         return [value.place]
@@ -29,7 +30,7 @@ def places_of(solution: Solution, value: Value) -> list[Place]:
     return []
 
 
-def stored_at(solution: Solution, value: Value) -> list[Value]:
+def stored_at(solution: Known, value: Value) -> list[Value]:
     """What the program stores anywhere at the places that a value is read from; empty for what is not read."""
     return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
 

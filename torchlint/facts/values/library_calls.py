@@ -35,7 +35,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.externals import MAPPING, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
-from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import item_of
@@ -51,6 +51,13 @@ OF_TEXTS = "skip_special_tokens"
 
 CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 """Methods of containers that give one of the items."""
+
+
+def read_from(value: Value) -> Value | None:
+    """The container of which a CALL gives an item, ``d.get(k, 0)``, ``d.pop(k)``; None for any other value."""
+    is_read = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
+    return value.callee.inputs[0] if is_read else None
+
 
 METHODS_OF_CONTAINERS = frozenset(
     name for kind in (dict, list, deque) for name in dir(kind) if not name.startswith("__")

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
-    from torchlint.facts.values.solve import Solution
+    from torchlint.facts.values.known import Known
 
 INITIALIZER = "__init__"
 
-THROUGH = frozenset([Op.PHI, Op.PARAMETER, Op.READ, Op.ATTRIBUTE, Op.CALL, Op.NARROWED])
-"""How a record comes to where it is read from where it was made."""
 
-
-def given_for_field(solution: Solution, field: Value) -> list[Value] | None:
+def given_for_field(solution: Known, field: Value) -> list[Value] | None:
     """What the records were made with of which an ATTRIBUTE is read.
 
     Args:
@@ -43,7 +41,7 @@ def given_for_field(solution: Solution, field: Value) -> list[Value] | None:
     if any(call.function.is_foreign for call in made):
         return None  # of another file a summary says what is made there, and not of what
     passed = [solution.callers.get(initializer, {}).get(call, {}).get(kept[0]) for call in made]
-    given = [one for one in passed if one is not None and not _gathers(one)]
+    given = [one for one in passed if one is not None and not gathers(one)]
     return given if made and len(given) == len(made) else None
 
 
@@ -52,9 +50,9 @@ def _is_of_record(kept: Value) -> bool:
     return kept.op is Op.PARAMETER and kept.function.name == INITIALIZER and not kept.function.is_written
 
 
-def _behind(solution: Solution, initializer: Function, value: Value) -> Sequence[Value]:
+def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Value]:
     """What a record may be, one step back; nothing for the call that makes it, and for what is not seen."""
-    if value.op not in THROUGH or _makes(solution, initializer.owner, value):
+    if _makes(solution, initializer.owner, value):
         return ()
     if value.op is Op.PARAMETER:
         return solution.arguments_of(value)
@@ -62,16 +60,11 @@ def _behind(solution: Solution, initializer: Function, value: Value) -> Sequence
         return value.inputs
     if value.op in (Op.READ, Op.ATTRIBUTE):
         return stored_at(solution, value)
-    results = [function.result for function in solution.functions_of(value)]
+    results = [function.result for function in solution.functions_of(value)] if value.op is Op.CALL else []
     return [one for one in results if one is not None] if None not in results else ()
 
 
-def _makes(solution: Solution, cls: Class | None, call: Value) -> bool:
+def _makes(solution: Known, cls: Class | None, call: Value) -> bool:
     """Whether a CALL makes an object of a class."""
     atoms = solution.final(call.callee) if call.op is Op.CALL else ()
     return bool(atoms) and all(isinstance(atom, ClassReference) and atom.cls is cls for atom in atoms)
-
-
-def _gathers(given: Value) -> bool:
-    """Whether a value is what a function takes under a star, of which it is one part: ``Step(*fields)``."""
-    return given.op is Op.PARAMETER and getattr(given.syntax, "star", "") in ("*", "**")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.operations import operation
 from torchlint.torch_api import Returns
 
@@ -51,7 +52,7 @@ def kept_in_field(solution: Known, field: Value) -> list[Value]:
     owners = solution.final(field.inputs[0])
     if not all(isinstance(atom, Instance) and not is_module_class(atom.cls) for atom in owners):
         return []
-    return [one for place in solution.places(field.inputs[0], field.name) for one in solution.stored.get(place, ())]
+    return stored_at(solution, field)
 
 
 def is_part_of_several(solution: Known, part: Value) -> bool:
