@@ -104,10 +104,14 @@ class Results:
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
         behind = reached([value], partial(self._operands_or_paths, calls))
-        found = [one for one in behind if one in calls and not self._only_computes(one)]
+        found = [one for one in behind if one in calls and not (self._only_computes(one) or self._gives_numbers(one))]
         found = [one for one in found if one.mode is not Mode.OFF] or found  # which say nothing of a graph
         # `target.flatten()` computes, too; what is called with it tells more.
         return next((one for one in found if not self.flows.is_arithmetic(one)), found[0] if found else None)
+
+    def _gives_numbers(self, call: Value) -> bool:
+        """Whether a CALL is known to give no tensor with a graph: ``x.size()``, which only says how large another is."""
+        return all(map(is_graphless, self.solution.final(call)))
 
     def _operands_or_paths(self, calls: list[Value], value: Value) -> Sequence[Value]:
         """What a value is computed from; a join only where it comes of one of ``calls`` on each of its paths."""
