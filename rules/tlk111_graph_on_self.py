@@ -68,10 +68,11 @@ class GraphOnSelf(Rule):
         """Yield one finding for each tensor that is left with a graph nobody needs."""
         told = {accumulation.held for accumulation in facts.accumulations}
         carried = {state.statement for state in facts.carried_states}  # each graph hangs on the one before it
+        recorded = {record.statement for record in facts.records}  # a tensor keeps all that was written into it
         left = {leftover.statement for leftover in facts.leftovers}
         for leftover in facts.leftovers:
             behind = (one for part in leftover.parts for one in part.value.computed_from())
-            if leftover.statement not in carried and told.isdisjoint(behind):
+            if leftover.statement not in carried | recorded and told.isdisjoint(behind):
                 yield self._finding(facts, leftover)
         for memo in facts.resting_memos:
             if memo.statement not in left:

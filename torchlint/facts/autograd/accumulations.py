@@ -198,7 +198,7 @@ class Accumulations:
         """
         if not self.flows.modes.records(update):
             return ()
-        written = {use.value: use for use in operands(update)}
+        written = {use.value: use for use in (*self.arithmetic.written_into(update), *operands(update))}
         added = [
             written.get(operand, Use(operand, None))
             for operand in self.arithmetic.operands(update)

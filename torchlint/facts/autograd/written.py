@@ -12,7 +12,7 @@ from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import PLAIN, surely_graphless
-from torchlint.facts.values.graph import Function, Op, Store, Value
+from torchlint.facts.values.graph import Function, Mode, Op, Store, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
@@ -69,7 +69,9 @@ def _made_of(solution: Solution, returning: dict[Value, Function], value: Value)
     """What is made of a value, or gives it back, one step on."""
     yield from solution.callers.get(returning[value], ()) if value in returning else ()
     for user in value.users:
-        yield from _results(solution, user, value)
+        for made in _results(solution, user, value):
+            if made.op in (Op.PHI, Op.PARAMETER) or made.mode is not Mode.OFF:  # else it is new, and has none
+                yield made
 
 
 def _results(solution: Solution, user: Value, value: Value) -> list[Value]:

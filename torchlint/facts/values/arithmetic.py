@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Atom, ClassReference, Container, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS, EXTREMES
-from torchlint.facts.values.graph import Class, Function, Key, Op, Value
+from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Value
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
-from torchlint.facts.values.writing import is_slice
+from torchlint.facts.values.writing import Use, is_slice
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
 """Operations after which old content counts less: running averages."""
@@ -160,7 +164,20 @@ class Arithmetic:
         if receiver and value.callee.name in LIKE_ANOTHER:
             return receiver
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
-        return receiver + items
+        return [*receiver, *items, *(use.value for use in self.written_into(value))]
+
+    def written_into(self, value: Value) -> Sequence[Use]:
+        """What is written into a tensor once it is computed: ``fresh = proto.clone()``, then ``fresh[i] = row``."""
+        return self._written.get(value, ())
+
+    @cached_property
+    def _written(self) -> dict[Value, list[Use]]:
+        found: dict[Value, list[Use]] = defaultdict(list)
+        for store in self.flows.solution.graph.stores:
+            if store.is_item and store.holder is not None and store.mode is not Mode.OFF:
+                written = store.syntax if isinstance(store.syntax, cst.BaseExpression) else None
+                found[store.holder].append(Use(store.value, written))
+        return found
 
     def _combined_by_helpers(self, value: Value) -> list[Value]:
         """The arguments from which functions that are seen compute by arithmetic what they return, or an item of it."""
