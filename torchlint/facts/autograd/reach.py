@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.values.solve import Solution
 
+MOST_CALLERS = 4
+"""So many calls of one function are followed."""
+
 OBJECTS = (Module, Instance, FunctionReference, ClassReference, Differentiable)
 
 
@@ -48,8 +51,8 @@ class Reach:
         containers: lists and the like (not made by a call within it) in which parts of it are.
         places: attributes, globals and captured variables by which it gets parts of it.
         positions: the functions in which values are looked at, with the loop around the backward there.
-        is_open: True when a part comes from callers that are not seen, a function further up is called from several
-            places, a container that was made elsewhere holds parts, or it goes through gradients.
+        is_open: True when a part comes from callers that are not seen, or from one of several, a container that was
+            made elsewhere holds parts, or it goes through gradients.
     """
 
     values: frozenset[Value]
@@ -120,6 +123,7 @@ class _Walk:
         self.values: set[Value] = set()
         self.containers: set[Value] = set()
         self.places: set[Place] = set()
+        self.forked: set[Function] = set()  # those one of which leads to this backward, who knows which
         self.is_open = False
         self.roots = {backward.root}
 
@@ -145,6 +149,7 @@ class _Walk:
                 self.is_open |= is_place and any(c.function is not value.function for c in filled)
             self.is_open |= not inside and self._begins_unseen(value)
             pending.extend(self._next(value, inside))
+        self.is_open |= any(value.function in self.forked for value in (*self.values, *self.containers))
         return Reach(
             frozenset(self.values),
             frozenset(self.containers),
@@ -305,18 +310,24 @@ class _Walk:
         return any(may_be_recorded(self.solution, held) for m in made for _, held in self.solution.held.get(m, ()))
 
     def _ascend(self, parameter: Value) -> list[Value]:
-        """What the only call of the function passes; open where there is none, or there are several."""
+        """What the calls of the function pass; open where there is none, or too many to follow."""
         calls = self.solution.callers.get(parameter.function, {})
         if not calls and (self._is_setting(parameter) or self._is_batch(parameter)):
             return []
-        call = self.call if self.call in calls else next(iter(calls), None)
-        if call is None or (call is not self.call and len(calls) > 1):
+        chosen = [self.call] if self.call in calls else list(calls)
+        if not 0 < len(chosen) <= MOST_CALLERS:
             self.is_open = True
             return []
+        if len(chosen) > 1 or parameter.function in self.forked:
+            self.forked.update(call.function for call in chosen)
+        return [one for call in chosen for one in self._given_by(call, parameter)]
+
+    def _given_by(self, call: Value, parameter: Value) -> list[Value]:
+        """What one call passes."""
         position = (call.function, call.loop)
         if position not in self.positions:
             self.positions.append(position)
-        given = calls[call].get(parameter)
+        given = self.solution.callers[parameter.function][call].get(parameter)
         if given is not None:
             return [given]
         spread = spread_into(call)
