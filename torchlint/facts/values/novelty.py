@@ -7,7 +7,7 @@ few values (a length, a shape, a remainder, a label) is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -378,7 +378,10 @@ def behind_content(value: Value) -> Iterator[Value]:
     return reached([value], _with_content)
 
 
-def _with_content(value: Value) -> tuple[Value, ...]:
+def _with_content(value: Value) -> Sequence[Value]:
+    if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER and value.keys[0] in value.inputs[0].keys:
+        pair = value.inputs[0]  # of `for name, row in rows.items()` the name tells nothing of the row
+        return [item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]]
     tells_kind = value.op is Op.ATTRIBUTE and value.name in _SIZES
     if value.op is Op.CALL:
         is_method = value.callee.op is Op.ATTRIBUTE and value.callee.name in _SIZES
