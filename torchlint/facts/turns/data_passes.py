@@ -10,6 +10,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -40,7 +41,7 @@ def is_over_data(solution: Solution, steps: Steps, loop: Loop, item: Value) -> b
     source = _source(loop.iterable)
     if source.op is Op.CALL and source.callee.name == "builtins.range":
         return len(source.arguments) == 3 or any(_is_drawn(part, loop) for part in item.computed_from())
-    return _may_be_data(solution, source)
+    return _may_be_data(solution, source) and not (source.op is Op.PARAMETER and _is_of_what_is_there(item, loop))
 
 
 def is_over_few(by: Loop | Function) -> bool:
@@ -181,6 +182,16 @@ def _says_collected(parameter: Value) -> bool:
         return False
     names = (dotted(node) or "" for node in walk(syntax.annotation))
     return any(name.rpartition(".")[2] in COLLECTED for name in names)
+
+
+def _is_of_what_is_there(item: Value, loop: Loop) -> bool:
+    """Whether each turn computes an item of one tensor that is there before the loop, with another setting written in.
+
+    ``z = mean.clone()``, ``z[:, k] = value``, ``net(z)``: the values are no batches, which a network would be given.
+    """
+    parts = list(item.computed_from())
+    is_gradient = any(part.op is Op.ATTRIBUTE and part.name == "grad" for part in parts)
+    return item.function is loop.function and not is_gradient and not any(changes_with(part, loop) for part in parts)
 
 
 def _is_drawn(part: Value, loop: Loop) -> bool:
