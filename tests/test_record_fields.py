@@ -67,7 +67,7 @@ TYPED = "class Step(NamedTuple):\n        frame: torch.Tensor\n        act: torc
 @pytest.mark.parametrize(
     ("kept", "acts", "told"),
     [
-        ("act", "[one.detach() for one in drawn.act]", ["TLK105"]),
+        ("act", "[one.detach() for one in drawn.act]", ["TLK105", "TLK201"]),
         ("act.detach()", "drawn.act", ["TLK201"]),
         ("act", "drawn.act", []),  # trained through: the actor gets its gradients from what was put away
     ],

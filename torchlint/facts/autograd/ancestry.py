@@ -23,7 +23,11 @@ PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 
 class Ancestry:
-    """Answers what flows into a value. Edges err towards reaching too much, since who is reached is said nothing of."""
+    """Answers what flows into a value. Edges err towards reaching too much, since who is reached is said nothing of.
+
+    Attributes:
+        given_for_fields: for each field that was met what the records were made with of which it is read.
+    """
 
     def __init__(self, solution: Solution) -> None:
         """Prepare the edges of what is put into containers."""
@@ -31,6 +35,7 @@ class Ancestry:
         self._repackaging = Repackaging(solution)
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._sources: dict[Value, list[Value]] = {}
+        self.given_for_fields: dict[Value, list[Value]] = {}
         self._brings_none: dict[Value, bool] = {}
         self._ancestors: dict[Value, frozenset[Value]] = {}
         self._given_on: dict[Function, frozenset[Value] | None] = {}
@@ -157,6 +162,7 @@ class Ancestry:
             found += [one.result for one in solution.functions_of(value) if one.is_property and one.result is not None]
             given = given_for_field(solution, value)
             if given is not None:
+                self.given_for_fields[value] = given
                 return given
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())

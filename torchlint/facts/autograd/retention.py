@@ -14,6 +14,7 @@ from torchlint.facts.autograd.columns import Rows
 from torchlint.facts.keeping.left_fields import left_in
 from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
 
@@ -115,11 +116,24 @@ def retention_in(
     rows = next((facts.flows.ancestry.rows[one] for one in holders if one in facts.flows.ancestry.rows), None)
     if rows is not None:
         uses = _unread(facts, rows, uses)
+    read_back = _read_back(facts)
+    uses = [use for use in uses if use.value not in read_back]
     is_trained_on = any(map(facts.flows.is_trained_on, holders))
     if not is_trained_on:
         return retention_of(facts, holders[0], uses)
     left = map(partial(cost_of, facts), left_in(facts, statement, uses))
     return min(left, key=lambda retention: retention.level, default=None)
+
+
+def _read_back(facts: Facts) -> set[Value]:
+    """What records were made with for fields that are read later, and that a backward runs over there."""
+    flows = facts.flows
+    given = (one for field, given in flows.ancestry.given_for_fields.items() if field in flows.trained for one in given)
+    return set(reached(given, partial(_passed_for, facts)))
+
+
+def _passed_for(facts: Facts, value: Value) -> Sequence[Value]:
+    return facts.solution.arguments_of(value) if value.op is Op.PARAMETER else ()
 
 
 def _unread(facts: Facts, rows: Rows, uses: Sequence[Use]) -> list[Use]:

@@ -18,13 +18,11 @@ from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import CHOOSING
 from torchlint.facts.values.writing import is_slice
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-CHOOSING = frozenset(["random.sample", "random.choices", "builtins.list", "builtins.tuple", "builtins.sorted"])
-"""Functions that give some of the rows that they are given."""
 
 EACH = "*"
 """Stands for the fields of a tuple that is made of a starred parameter: each of its values has its number for one."""
@@ -63,11 +61,20 @@ class ByField:
             return (EACH,) if star_of(parameter) == "*" else ()
         if not names:
             return ()
-        if star_of(parameter) == "*" and list(made.arguments) == spread_as(made, "*") == [parameter]:
-            return names
+        spread = spread_as(made, "*")
+        if spread and list(made.arguments) == spread and star_of(spread[0]) == "*":
+            return names if spread == [parameter] else self._passed_by_position(spread[0], parameter, names)
         given = zip(made.keys, made.inputs, strict=True)
         found = [_named(names, key) for key, argument in given if parameter in argument.computed_from()]
         return tuple(found) if len(found) == 1 and found[0] else ()
+
+    def _passed_by_position(self, values: Value, given: Value, names: Sequence[str]) -> tuple[str, ...]:
+        """The fields that a value takes where a starred parameter, which callers give it to, makes up the record."""
+        first = values.function.parameters.index(values) - (values.function.owner is not None)
+        calls = self.solution.callers.get(values.function, {})
+        passed = ((key, one) for call in calls for key, one in zip(call.keys[1:], call.arguments, strict=True))
+        places = [key - first for key, one in passed if isinstance(key, int) and one is given]
+        return tuple(names[place] for place in dict.fromkeys(places) if 0 <= place < len(names))
 
     def readers(self, names: Sequence[str], kept: Value, owner: Class | None, attribute: str) -> tuple[str, ...]:
         """Those of the methods of a class, by name, that give the records in its attribute on field by field."""

@@ -49,7 +49,7 @@ def is_data_of_tensor(solution: Solution, value: Value) -> bool:
     return not solution.may_be(value.inputs[0], Instance)
 
 
-def allocations_of(solution: Solution, value: Value) -> list[Value]:
+def allocations_of(solution: Known, value: Value) -> list[Value]:
     """The containers that ``value`` may be, each by the value that made it."""
     atoms = sorted_values(solution.final(value))
     own = (made for atom in atoms for made in solution.own_items(atom))

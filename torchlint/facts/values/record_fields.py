@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.homes import stored_at
-from torchlint.facts.values.parameters import gathers
+from torchlint.facts.values.homes import allocations_of, stored_at
+from torchlint.facts.values.parameters import gathers, spread_as, star_of
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts.values.known import Known
 
 INITIALIZER = "__init__"
+
+CHOOSING = frozenset(["random.sample", "random.choices", "builtins.list", "builtins.tuple", "builtins.sorted"])
+"""Functions that give some of the rows that they are given."""
+
+NESTING = 3
+"""So many records made of records are looked through."""
 
 
 def given_for_field(solution: Known, field: Value) -> list[Value] | None:
@@ -36,13 +42,63 @@ def given_for_field(solution: Known, field: Value) -> list[Value] | None:
     kept = stored_at(solution, field)
     if len(kept) != 1 or not _is_of_record(kept[0]):
         return None
-    initializer = kept[0].function
-    made = list(ends([field.inputs[0]], partial(_behind, solution, initializer)))
+    return _given(solution, field.inputs[0], kept[0], NESTING)
+
+
+def _given(solution: Known, record: Value, taken: Value, depth: int) -> list[Value] | None:
+    """What the calls that may have made a record have passed for a parameter; None where one is not seen."""
+    initializer = taken.function
+    made = list(ends([record], partial(_behind, solution, initializer)))
     if any(call.function.is_foreign for call in made):
         return None  # of another file a summary says what is made there, and not of what
-    passed = [solution.callers.get(initializer, {}).get(call, {}).get(kept[0]) for call in made]
-    given = [one for one in passed if one is not None and not gathers(one)]
-    return given if made and len(given) == len(made) else None
+    given: list[Value] = []
+    for call in made:
+        passed = solution.callers.get(initializer, {}).get(call, {}).get(taken)
+        known = [passed] if passed is not None and not gathers(passed) else None
+        if known is None and depth:
+            known = _spread(solution, call, taken, depth)
+        if known is None:
+            return None
+        given += known
+    return given if made else None
+
+
+def _spread(solution: Known, call: Value, taken: Value, depth: int) -> list[Value] | None:
+    """What one value that a CALL spreads has for a parameter: ``Step(*values)``, ``Step(*zip(*rows))``."""
+    spread = spread_as(call, "*")
+    if len(spread) != 1 or list(call.arguments) != spread:
+        return None
+    position = taken.function.parameters.index(taken) - 1
+    if star_of(spread[0]) == "*":
+        return _taken_by_star(solution, spread[0], position)
+    rows = _turned(spread[0])
+    items = [one for made in allocations_of(solution, rows) for _, one in solution.held.get(made, ())] if rows else []
+    found = [_given(solution, item.unnarrowed(), taken, depth - 1) for item in items]
+    known = [one for one in found if one is not None]
+    return [value for one in known for value in one] if items and len(known) == len(items) else None
+
+
+def _taken_by_star(solution: Known, values: Value, position: int) -> list[Value] | None:
+    """What calls pass by position for the items of a starred parameter, at one of these."""
+    first = values.function.parameters.index(values) - (values.function.owner is not None) + position
+    given: list[Value] = []
+    for call in solution.callers.get(values.function, {}):
+        if None in call.keys[1:] or first not in call.keys[1:]:
+            return None
+        given.append(call.arguments[call.keys[1:].index(first)])
+    return given or None
+
+
+def _turned(columns: Value) -> Value | None:
+    """The rows of ``zip(*rows)``, or from which some are chosen there."""
+    is_zip = columns.op is Op.CALL and columns.callee.name == "builtins.zip"
+    spread = spread_as(columns, "*") if is_zip else []
+    if len(spread) != 1 or list(columns.arguments) != spread:
+        return None
+    rows = spread[0]
+    while rows.op is Op.CALL and rows.callee.name in CHOOSING and rows.arguments:
+        rows = rows.arguments[0]
+    return rows
 
 
 def _is_of_record(kept: Value) -> bool:
