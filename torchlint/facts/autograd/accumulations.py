@@ -123,7 +123,7 @@ class Accumulations:
         added = {update: self._added(update, phi) for update in updates}
         if not any(added.values()):
             updates, added = self._in_calls(phi)
-        return [
+        found = [
             Accumulation(
                 update,
                 added[update],
@@ -136,6 +136,7 @@ class Accumulations:
             for update, scales in updates.items()
             if added[update] and self._counts(update, loop)
         ]
+        return _without_steps_between(found)
 
     def _in_calls(self, phi: Value) -> tuple[dict[Value, bool], dict[Value, tuple[Use, ...]]]:
         """The updates of a variable by functions that are handed it, whether each scales it, and what each adds."""
@@ -301,6 +302,24 @@ def _as_one(found: Sequence[Accumulation]) -> list[Accumulation]:
         return []
     added = {use.value: use for one in found for use in one.added}
     return [replace(found[0], added=tuple(added.values()), is_state=any(one.is_state for one in found))]
+
+
+def _without_steps_between(found: Sequence[Accumulation]) -> list[Accumulation]:
+    """Of a state that is computed anew in several steps the last one, which adds what each of them does.
+
+    ``start = (x - s * noise) / a``, then ``x = b * start + c * noise``: it is one state, and one word is enough.
+    """
+    later = [one for one in found if one.is_state]
+    into = {one.update: [other for other in later if other is not one and _goes_into(one, other)] for one in found}
+    last = [one for one in found if not into[one.update]]
+    return [_as_one([one, *(other for other in found if one in into[other.update])])[0] for one in last]
+
+
+def _goes_into(one: Accumulation, other: Accumulation) -> bool:
+    """Whether an update is a step on the way to another one in the same turn, and not one of the variable itself."""
+    if isinstance(one.statement, cst.AugAssign) or one.update.function is not other.update.function:
+        return False
+    return one.update.index < other.update.index and one.update in other.update.computed_from()
 
 
 def _is_cast(update: Value) -> bool:
