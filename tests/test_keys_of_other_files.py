@@ -118,3 +118,41 @@ def test_a_store_of_another_file_may_say_that_it_holds_tensors(tmp_path: Path) -
 def memos(folder: Path, store: str, key: str) -> list[str]:
     files = {"store.py": store, "server.py": SERVER.format(key=key)}
     return [one for one in Project(folder, files).found() if "TLK404" in one]
+
+
+METERS = """
+    import torch
+
+    class Meter:
+        def __init__(self, device):
+            self.total = torch.zeros((), device=device)
+
+        def add(self, value):
+            self.total += value.detach()
+
+    class Meters:
+        def __init__(self, device):
+            self.device, self.meters = device, {}
+
+        def update(self, values):
+            for name, value in values.items():
+                if name not in self.meters:
+                    self.meters[name] = Meter(self.device)
+                self.meters[name].add(value)
+"""
+
+SWEEP = """
+    import torch
+    from torch import nn
+    from meters import Meters
+
+    def sweep(step, loader):
+        meters = Meters("cuda")
+        for x, y in loader:
+            meters.update(step(x, y))
+        return meters
+"""
+
+
+def test_the_name_of_an_item_is_no_new_key_though_its_value_is_new(tmp_path: Path) -> None:
+    assert Project(tmp_path, {"meters.py": METERS, "sweep.py": SWEEP}).found() == []

@@ -791,3 +791,62 @@ ENCODER = """
 def test_networks_of_another_file_compute_with_what_was_made_up(tmp_path: Path, begin: str, found: list[str]) -> None:
     written = {"blocks.py": BLOCKS, "encoder.py": ENCODER.format(begin=begin)}
     assert Project(tmp_path, written).found() == found
+
+
+@pytest.mark.parametrize("size", ["x.size()[2:]", "(x.shape[2], x.size(3))", "rows.size()[2:]"])
+def test_what_only_says_how_large_the_output_gets_gives_it_no_graph(tmp_path: Path, size: str) -> None:
+    """``F.interpolate(self.head(rows), size=x.size()[2:])`` comes of the head, whoever builds that in a third file."""
+    parts = """
+        from torch import nn
+
+        class Part(nn.Module):
+            def __init__(self, norm):
+                super().__init__()
+                self.body, self.norm = nn.Conv2d(3, 3, 3), norm(3)
+
+            def forward(self, x):
+                return self.norm(self.body(x)).relu()
+
+        def build_part(norm):
+            return Part(norm)
+    """
+    net = f"""
+        from torch import nn
+        from torch.nn import functional as F
+        from parts import build_part
+
+        class Net(nn.Module):
+            def __init__(self, norm=nn.BatchNorm2d):
+                super().__init__()
+                self.body, self.head = build_part(norm), build_part(norm)
+
+            def forward(self, x):
+                rows = self.body(x)
+                return F.interpolate(self.head(rows), size={size}, mode="bilinear")
+    """
+    train = """
+        import torch
+        from torch.nn import functional as F
+        from net import Net
+
+        class Trainer:
+            def __init__(self, loader):
+                self.model, self.loader = Net(), loader
+                self.steps = torch.optim.SGD(self.model.parameters(), 0.1)
+
+            def fit(self):
+                for x, y in self.loader:
+                    loss = F.cross_entropy(self.model(x), y)
+                    self.steps.zero_grad()
+                    loss.backward()
+                    self.steps.step()
+
+            def check(self):
+                self.model.eval()
+                total = 0.0
+                for x, y in self.loader:
+                    total += F.cross_entropy(self.model(x), y).item()
+                return total
+    """
+    found = Project(tmp_path, {"parts.py": parts, "net.py": net, "train.py": train}).found()
+    assert found == ["train.py: TLK201 warning"]

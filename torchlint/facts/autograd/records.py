@@ -325,7 +325,7 @@ class Records:
         """What is made of a value, and where it is found again: at the callers of the function that returns it, as a
         parameter, in an attribute.
         """
-        if value.op is Op.CALL and value.name.rpartition(".")[2] in ENDS:
+        if value.op is Op.CALL and (value.name.rpartition(".")[2] in ENDS or not self.flows.modes.records(value)):
             return
         yield from value.users
         if value is value.function.result:
