@@ -69,6 +69,7 @@ torch.autograd.grad(h.sum(), w)[0] ;; h.unbind()[0] ;; torch.split(h, 1)[0] ;; h
 torch.einsum("i,i->", h, x) ;; torch.norm(h) ;; h.norm().item() ;; h.softmax(0) ;; h.cumsum(0) ;; F.dropout(h)
 h.masked_fill(h > 1, 0) ;; torch.isnan(h).any() ;; torch.full_like(h, 1)
 nn.Embedding(3, 3)(torch.tensor([0])) ;; nn.LSTM(3, 3)(x[None])[0] ;; nn.LSTM(3, 3)(x[None])[1][0]
+nn.ParameterList([nn.Parameter(x)])[0] ;; nn.ParameterDict({"a": nn.Parameter(x)})["a"].exp()
 nn.Dropout()(h) ;; nn.ModuleList([nn.Linear(3, 3)])[0](x) ;; nn.ModuleDict({"a": nn.Linear(3, 3)})["a"](x)
 nn.DataParallel(model) ;; {k: p.clone() for k, p in model.state_dict().items()}["weight"]
 copy.deepcopy(model.state_dict())["weight"] ;; sum(i.sum() for i in items) ;; getattr(h, "data")
@@ -407,9 +408,6 @@ v = nn.init.zeros_(w)
 
 # requires_grad is not looked at
 g = x.clone(); g.requires_grad = True; v = g * 2
-
-# the items of a parameter list are modules to the facts
-v = nn.ParameterList([nn.Parameter(x)])[0]
 
 # a repeated list has items at every index
 v = ([h] * 3)[1]

@@ -65,7 +65,8 @@ class Module:
 
     Attributes:
         has_parameters: False for ``nn.ReLU`` and the like, whose result has a graph only if an input has one.
-        allocation: for a list or dictionary of modules the value that made it, by which its items are known.
+        allocation: for a list or dictionary of modules, or of parameters, the value that made it, by which its items
+            are known.
     """
 
     has_parameters: bool = True

@@ -59,6 +59,9 @@ OF_WHOLE = frozenset(f"{module}.{name}Tensor" for module in ("torch", "torch.cud
 LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
 """Whose items are called one by one; what a ``Sequential`` holds it calls itself (``sequences.py``)."""
 
+LISTS_OF_PARAMETERS = frozenset(["torch.nn.ParameterList", "torch.nn.ParameterDict"])
+"""Whose items are tensors."""
+
 
 def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
     """What a CALL of torch's ``name`` gives; None for what torch's data do not know.
@@ -107,6 +110,9 @@ def _is_told_to_have_none(made: Value) -> bool:
 
 def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
     """``DataParallel(model)`` is the model to its user, ``Sequential(a, b)`` a module of its own."""
+    if name in LISTS_OF_PARAMETERS:
+        solution.set_field(value, None, LEAF)
+        return frozenset([Module(allocation=value)])
     contents = [contents_of(solution, value, abstract) for abstract in arguments]
     modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
     if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):

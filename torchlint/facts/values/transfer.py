@@ -330,9 +330,9 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         return _item_of_instance(solution, value, atom, key)
     if isinstance(atom, Module):
         held = BOTTOM if atom.allocation is None else solution.load(atom.allocation, key, value)
-        modules = frozenset(a for a in held if isinstance(a, Module | Instance))
+        known = frozenset(a for a in held if isinstance(a, Module | Instance | Tensor))
         metrics = frozenset(a for a in held if isinstance(a, FrameworkObject))
-        return (modules or frozenset([Module(atom.has_parameters)])) | metrics
+        return (known or frozenset([Module(atom.has_parameters)])) | metrics
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
