@@ -83,7 +83,7 @@ def test_a_record_of_all_that_is_given_has_each_of_it_under_its_field(step: str,
     """``put(*values)`` keeps ``Step(*values)``: nobody trains on the actions, whose graphs are kept all the same."""
     text = dedent(REPLAY.format(step=step, kept="act", acts="drawn.frame"))
     text = text.replace("def put(self, frame, act, gain)", "def put(self, *values)")
-    text = text.replace("Step(frame, act, gain)", "Step(*values)").replace("torch.tensor(drawn.gain)", f"torch.tensor({read})")
+    text = text.replace("Step(frame, act, gain)", "Step(*values)").replace("tensor(drawn.gain)", f"tensor({read})")
     text = text.replace("deque(maxlen=100_000)", "[]")
     assert sorted({one.code for one in diagnose(Source("play.py", text))}) == ["TLK105", "TLK201"]
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.keeping.by_field import CHOOSING, EACH, ByField
+from torchlint.facts.keeping.by_field import EACH, ByField
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import LISTING, spread_as
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import CHOOSING
 from torchlint.facts.values.writing import is_slice
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ class Results:
         return next((one for one in found if not self.flows.is_arithmetic(one)), found[0] if found else None)
 
     def _gives_numbers(self, call: Value) -> bool:
-        """Whether a CALL is known to give no tensor with a graph: ``x.size()``, which only says how large another is."""
+        """Whether a CALL is known to give nothing with a graph: ``x.size()``, which only says how large another is."""
         return all(map(is_graphless, self.solution.final(call)))
 
     def _operands_or_paths(self, calls: list[Value], value: Value) -> Sequence[Value]:
