@@ -108,7 +108,7 @@ class _Search:
                 continue
             grows, window = (f(store, repetition) for f in (self.gathering.allocation, self.gathering.window))
             made = grows or window
-            if made is None:
+            if made is None or _is_of_one_batch(made, repetition.by):
                 continue
             name = text_of(store.target, store.holder)
             local = self._is_local(made, repetition.by)
@@ -314,6 +314,11 @@ def _is_first_row(part: Value) -> bool:
     slices = index_of(part)
     first = slices[0] if slices else None
     return isinstance(first, cst.Slice) and first.lower is None and number_of(first.upper) == 1
+
+
+def _is_of_one_batch(made: Value, by: Loop | Function) -> bool:
+    """Whether a generator makes a container for each batch that it yields, and fills it in a loop of its own."""
+    return made.loop is not None and made.loop is not by and made.loop in made.function.yielding_loops
 
 
 def _is_inside(by: Loop | Function, base: Value) -> bool:
