@@ -114,7 +114,7 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
         level=level,
         memory=memory,
         evidence=(*retention.evidence(), Step(record.kept, record.keeper or f"`{record.name}` keeps it here")),
-        fix=None if record.trained else facts.detach("Detach what is recorded", record.parts),
+        fix=None if record.trained or record.is_given else facts.detach("Detach what is recorded", record.parts),
         explained_by="TLK201" if retention.inferred else None,
     )
 

@@ -58,6 +58,7 @@ class Record:
         keeper: what keeps it in another file, in words; "" for a holder of this one.
         averages: that computes an average of it, or another running state, which needs no gradients.
         returned: that gives back what the program trains on.
+        is_given: a function makes the record of what it is given, which may be a number for who else calls it.
     """
 
     statement: cst.CSTNode
@@ -72,6 +73,7 @@ class Record:
     keeper: str = ""
     averages: bool = False
     returned: bool = False
+    is_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Records:
         found = []
         for by in dict.fromkeys(one.by for one in handed):
             parts = tuple(dict.fromkeys(one.part for one in handed if one.by is by))
-            trained = by in self.flows.trained or any(p.value.op is Op.PARAMETER for p in parts)
+            trained = by in self.flows.trained
             into = self.facts.called(by) if by.op is Op.CALL else ""
             statement = self.facts.statement_of(by)
             elsewhere = any(part.value.function.is_foreign for part in parts)
@@ -160,6 +162,7 @@ class Records:
                     bounded,
                     trained and not elsewhere,
                     returned=elsewhere,
+                    is_given=any(part.value.op is Op.PARAMETER for part in parts),
                 )
             )
         return found
