@@ -12,7 +12,7 @@ AVERAGE = """
 class Trend:
     def __init__(self):
         self.level, self.count, self.ready = 0.0, 0, False
-        self.seen = torch.zeros(())
+        self.seen, self.other = torch.zeros(()), None
     def show(self, value):
         if {asked}:
             self.level = {first}
@@ -54,6 +54,9 @@ def averages(
         ("self.ready is False", "self.ready = True", "pass"),
         ("self.seen.item() == 0", "pass", "self.seen.add_(1)"),
         ("not self.seen", "self.seen.fill_(True)", "pass"),
+        ("self.other is None", "self.other = value.item()", "pass"),
+        ("self.other is None", "self.other = value.item()", "self.other += 1"),
+        ("self.other is None", "self.other, self.more = value.item(), None", "pass"),
     ],
 )
 def test_an_average_begins_where_a_counter_or_a_switch_says_so(asked: str, then: str, after: str) -> None:
@@ -71,6 +74,10 @@ def test_an_average_begins_where_a_counter_or_a_switch_says_so(asked: str, then:
         ("not self.ready", "pass", "self.ready = value.item() < 1", ""),
         ("self.ready", "self.ready = True", "pass", ""),
         ("self.count == 0 or value.item() > 9", "pass", "self.count += 1", ""),
+        ("self.other is None", "self.other = value.item()", "pass", "def restart(self):\n        self.other = None"),
+        ("self.other is None", "self.other = value.item()", "pass", "def restart(self, at):\n        self.other = at"),
+        ("self.other is None", "pass", "pass", ""),
+        ("self.other is not None", "self.other = value.item()", "pass", ""),
         ("not self.fresh", "pass", "pass", ""),  # nobody here says how often
     ],
 )

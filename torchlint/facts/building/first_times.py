@@ -23,6 +23,9 @@ RAISING_METHODS = frozenset(["add_", "fill_"])
 COUNTING = frozenset(["len", "size", "numel"])
 """Functions and methods that say how many there are of something."""
 
+_COMPUTED = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Integer, cst.Float)
+"""What is never None: the answer of a function may be, but nobody begins anew with that."""
+
 IS_ZERO = (cst.Equal, cst.Is, cst.LessThan, cst.LessThanEqual)
 IS_MORE = (cst.NotEqual, cst.IsNot, cst.GreaterThan, cst.GreaterThanEqual)
 
@@ -46,7 +49,22 @@ class FirstTimes:
         """
         way = branch.body if holds else branch.orelse
         paths = frozenset(path for path in assigned_in(way) if not path.isidentifier()) if way is not None else NOTHING
-        return paths if paths and self._is_taken_once(branch.test, holds=holds) else NOTHING
+        is_once = bool(paths) and (
+            self._is_taken_once(branch.test, holds=holds) or self._is_begun_together(branch.test, paths, holds=holds)
+        )
+        return paths if is_once else NOTHING
+
+    def _is_begun_together(self, test: cst.BaseExpression, paths: frozenset[str], *, holds: bool) -> bool:
+        """``if self.mean is None: self.mean, self.spread = x.mean(), x.std()``, where nothing makes it None again."""
+        if (
+            not isinstance(test, cst.Comparison)
+            or len(test.comparisons) != 1
+            or not isinstance(test.left, cst.Attribute)
+        ):
+            return False
+        target = test.comparisons[0]
+        is_none = isinstance(target.operator, cst.Is if holds else cst.IsNot) and dotted(target.comparator) == "None"
+        return is_none and path_of(test.left) in paths and test.left.attr.value in self._kept
 
     def _is_taken_once(self, test: cst.BaseExpression, *, holds: bool) -> bool:
         if type(test) is cst.UnaryOperation and isinstance(test.operator, cst.Not):
@@ -62,15 +80,24 @@ class FirstTimes:
         return isinstance(asked, cst.Attribute) and path_of(asked) is not None and asked.attr.value in self._raised
 
     @cached_property
+    def _kept(self) -> frozenset[str]:
+        """The attributes that are only set to what is computed, and so to nothing that is None, from then on."""
+        made: dict[str, bool] = {}
+        for name, node, target in self._settings():
+            changes = isinstance(node, cst.AugAssign | cst.Call)  # what is added to, or changed in place, is something
+            made[name] = made.get(name, True) and (changes or isinstance(_set_to(node, target), _COMPUTED))
+        return frozenset(name for name, only in made.items() if only)
+
+    @cached_property
     def _raised(self) -> frozenset[str]:
         """The attributes that are zero or False where an object is made, and only ever raised from then on."""
         rises: dict[str, bool] = {}
-        for name, is_raised in self._settings():
-            rises[name] = rises.get(name, True) and is_raised
+        for name, node, target in self._settings():
+            rises[name] = rises.get(name, True) and _raises(node, target)
         return frozenset(name for name, only in rises.items() if only)
 
-    def _settings(self) -> Iterator[tuple[str, bool]]:
-        """Each attribute that is set once an object is made, and whether that raises it."""
+    def _settings(self) -> Iterator[tuple[str, cst.CSTNode, cst.Attribute]]:
+        """Each attribute that is set once an object is made, with what sets it, and how it is written there."""
         beginning = {
             node
             for function in nodes_of(cst.FunctionDef, self._module)
@@ -80,7 +107,20 @@ class FirstTimes:
         for node in walk(self._module):
             for target in bound_targets(node):
                 if isinstance(target, cst.Attribute) and node not in beginning:
-                    yield target.attr.value, _raises(node, target)
+                    yield target.attr.value, node, target
+
+
+def _set_to(node: cst.CSTNode, target: cst.Attribute) -> cst.BaseExpression | None:
+    """What is assigned to an attribute, be it one of several: ``self.low, self.high = x.min(), x.max()``."""
+    if not isinstance(node, cst.Assign | cst.AnnAssign):
+        return None
+    whole = node.targets[0].target if isinstance(node, cst.Assign) else target
+    if whole is target or node.value is None:
+        return node.value
+    if not isinstance(whole, cst.Tuple) or not isinstance(node.value, cst.Tuple):
+        return None
+    pairs = zip(whole.elements, node.value.elements, strict=False)
+    return next((given.value for one, given in pairs if one.value is target), None)
 
 
 def _zero_by(test: cst.Comparison, target: cst.ComparisonTarget, *, holds: bool) -> cst.BaseExpression | None:
