@@ -364,7 +364,13 @@ class ExpressionBuilder(SpreadBuilder):
             return
         evaluates = name == "eval" or (first is not None and first.op is Op.CONSTANT and first.name == "False")
         marks: set[Value | str] = {receiver, call}
-        path = path_of(syntax)
+        written: cst.CSTNode = syntax
+        while receiver.op is Op.CALL and receiver.callee.op is Op.ATTRIBUTE and receiver.callee.name in SAME_OBJECT:
+            if not isinstance(written, cst.Call) or not isinstance(written.func, cst.Attribute):
+                break
+            receiver, written = receiver.callee.inputs[0], written.func.value  # `net.to(device).eval()`
+            marks.add(receiver)
+        path = path_of(written)
         if path is not None:
             marks.add(path)
         current = self.state.evaluating
