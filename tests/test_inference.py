@@ -138,6 +138,35 @@ def test_a_method_that_is_not_seen_and_detached() -> None:
     assert found(body.format("")) == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        ("model.head(model.encode(x)).softmax(-1).tolist()", [1]),
+        ("torch.nn.functional.log_softmax(model.head(x)[:, -1], dim=-1).topk(3)[1].tolist()", [1]),
+        ("model.head(x)", []),  # nobody says what that is
+        ("model.generate(x).softmax(-1).tolist()", []),  # which guards itself
+        ("model.head(x).softmax(-1)", [1]),  # as of a forward in evaluation mode
+    ],
+)
+def test_chances_are_made_of_what_a_network_gives(answer: str, lines: list[int]) -> None:
+    body = f"def f(model: Model, x):\n    model.eval()\n    return {answer}\n"
+    assert found(body) == lines
+
+
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [
+        ("model.to('cuda').eval()", [1]),
+        ("model.float().cuda().eval()", [1]),
+        ("model.to('cuda').eval(); model.cuda().train()", []),
+        ("model.part(0).eval()", []),
+    ],
+)
+def test_a_model_that_is_moved_and_switched_in_one_statement(mode: str, lines: list[int]) -> None:
+    body = f"def f(x):\n    model = Model()\n    {mode}\n    return model.encode(x).detach().cpu()\n"
+    assert found(body) == lines
+
+
 def test_a_helper_and_its_caller_are_one_finding_where_eval_is_said() -> None:
     body = (
         "def run(model, x):\n    return model(x)\n\n"

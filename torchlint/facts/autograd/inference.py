@@ -196,7 +196,7 @@ class Inferences:
                 inline = True  # what it is given may be held against their answers, and that be trained on
             elsewhere = all(map(self.elsewhere.infers, forwards))
             others_guard = elsewhere and all(map(self.elsewhere.is_guarded_by_others, forwards))
-            unseen = all(by_answers) or all(map(self._methods.infers, forwards))
+            unseen = all(by_answers) or all(map(self._methods.runs_unseen, forwards))
             for_arrays = leaves and not says_eval and all(map(self._in_arrays.has, forwards))
             doubtful = not inline and not elsewhere and self._may_be_guarded(function, forwards)
             found[function] = Inference(
@@ -325,7 +325,8 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            if not (call in self.flows.detached or self._methods.infers(call) or self._is_told_of(call)):
+            is_told = self._methods.infers(call) or self._is_told_of(call) or self._methods.gives_scores(call)
+            if not (call in self.flows.detached or is_told):
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self.left_out.read_as_arrays:
             return False
@@ -339,7 +340,8 @@ class Inferences:
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
-            if is_unseen or self._methods.is_detached(call) or self._is_told_of(call):
+            is_unseen = is_unseen or self._methods.is_detached(call) or self._methods.gives_scores(call)
+            if is_unseen or self._is_told_of(call):
                 return True
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True

@@ -14,7 +14,11 @@ from torchlint.facts.values.domain import Unknown
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.parameters import is_frozen
+from torchlint.facts.values.reaching import reached
 from torchlint.frameworks import Holds, method_names
+
+CHANCES = frozenset(["softmax", "log_softmax"])
+"""What is made of the scores that a network gives."""
 
 HOPS = 2
 """Through so many methods of one object it is followed what it runs."""
@@ -42,6 +46,19 @@ class UnseenMethods:
             return False
         return not is_input_of_detached(self.flows, self.steps, call)
 
+    def gives_scores(self, call: Value) -> bool:
+        """``model.eval()``, then ``F.log_softmax(model.head(state), -1)``: its head is not seen.
+
+        Who makes chances of what it gives knows that a network computes it.
+        """
+        if call.callee.op is not Op.ATTRIBUTE or not call.arguments or self.solution.functions_of(call):
+            return False
+        if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
+            return False
+        if not any(map(_makes_chances, reached([call], _parts_of))) or not self.is_in_evaluation(call):
+            return False
+        return not is_frozen(self.solution, call.callee.inputs[0])
+
     def infers(self, call: Value) -> bool:
         """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen, or runs such code.
 
@@ -54,6 +71,10 @@ class UnseenMethods:
             return False
         functions = self.solution.functions_of(call)
         return all(self._runs_unseen(one, HOPS) for one in functions) and self.is_in_evaluation(call)
+
+    def runs_unseen(self, call: Value) -> bool:
+        """Whether a CALL infers in code that may switch gradients off itself."""
+        return self.infers(call) or self.gives_scores(call)
 
     def _runs_unseen(self, method: Function, hops: int) -> bool:
         """Whether a method leaves it to its callers to guard what it runs of its object, of which nothing is seen."""
@@ -119,6 +140,19 @@ class UnseenMethods:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
         return may_be_module(self.solution, call.callee.inputs[0])
+
+
+def _makes_chances(call: Value) -> bool:
+    return call.op is Op.CALL and call.callee.name.rpartition(".")[2] in CHANCES
+
+
+def _parts_of(value: Value) -> list[Value]:
+    """The parts that are taken of what a call gives, and what makes chances of one."""
+    if _makes_chances(value):
+        return []
+    parts = [one for one in value.users if one.op in (Op.SUBSCRIPT, Op.ELEMENT) and one.inputs[0] is value]
+    methods = [one for one in value.users if one.op is Op.ATTRIBUTE and one.name in CHANCES]
+    return [*parts, *filter(_makes_chances, (one for given in (value, *methods) for one in given.users))]
 
 
 def _of_programs(names: Iterable[str]) -> frozenset[str]:
