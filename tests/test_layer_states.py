@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from programs import TRAINING, Program
+from rule_programs import diagnose
+
+from torchlint.source import Source
 
 NEURON = """
 class Neuron(nn.Module):
@@ -49,3 +52,42 @@ def test_where_the_end_of_a_sample_is_seen_it_counts() -> None:
     step = "neuron(x).sum().backward(retain_graph=True)\n"
     assert Program(TRAINING + NEURON + loop + step).accumulated() == ["self.level"]
     assert Program(TRAINING + NEURON + loop + "neuron.restart()\n        " + step).accumulated() == []
+
+
+CENTERS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Centers(nn.Module):
+    def __init__(self, classes, width):
+        super().__init__()
+        self.body = nn.Linear(16, width)
+        self.centers, self.sums = torch.zeros(classes, width), torch.zeros(classes, width)
+
+    def _add(self, rows, labels):
+        told = F.one_hot(labels, len(self.centers)).float()
+        self.sums[told.sum(0) > 0] += (told.t() @ rows)[told.sum(0) > 0]
+
+    def move(self):
+        with torch.no_grad():
+            {moves}
+
+    def forward(self, x, labels):
+        rows = self.body(x)
+        self._add(rows, labels)
+        return -torch.cdist(rows, self.centers)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ("self.centers += self.sums\n            self.sums = torch.zeros_like(self.centers)", []),
+        ("self.centers += self.sums\n            self.sums = torch.zeros_like(self.sums)", []),
+        ("self.sums = torch.zeros_like(self.sums)", ["TLK101"]),  # once in an epoch, if it is called
+        ("self.centers += self.sums", ["TLK101"]),
+    ],
+)
+def test_sums_that_a_method_uses_up_are_emptied_as_often_as_its_driver_says(moves: str, told: list[str]) -> None:
+    assert [one.code for one in diagnose(Source("centers.py", CENTERS.format(moves=moves)))] == told

@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.drained import SUMMING, Yielded, drained
 from torchlint.facts.autograd.objectives import Objectives
 from torchlint.facts.autograd.sums_in_calls import Handed, sums_in_calls
+from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
@@ -229,6 +230,8 @@ class Accumulations:
             for update, scales in updates.items():
                 added = self._added(update, read)
                 if added and self._is_state_of_a_layer(update, places):
+                    continue
+                if added and is_used_up_elsewhere(self.lifetimes, store.function, places):
                     continue
                 if added and self.lifetimes.outlives(places, store.function, store.loop):
                     is_state = scales or added[0].value is read or any(home in self._buffers for home in places)

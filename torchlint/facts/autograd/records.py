@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
+from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.choices import choices
@@ -278,6 +279,8 @@ class Records:
             return None
         homes: list[Place | Value] = [*places_of(self.solution, whole), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
+            return None
+        if is_used_up_elsewhere(self.facts.lifetimes, store.function, homes):
             return None
         is_local = not any(isinstance(home, Place) for home in homes) and (
             not self.facts.steps.trains(store.function) or self._is_derivative(new)

@@ -93,6 +93,12 @@ class Lifetimes:
     def _sets_anew(self, store: Store) -> bool:
         if self.flows.live_parts(store.value) or self._is_object_of_live(store.value):
             return False
+        if (
+            store.value.op is Op.CALL
+            and store.value.callee.name.startswith("torch.")
+            and store.value.name.endswith("_like")
+        ):
+            return True  # of what `zeros_like` is given only the size is read
         targets = targets_of(self.solution, store)
         read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
         return not any(place in targets for place in read)
