@@ -26,7 +26,7 @@ def is_used_up_elsewhere(lifetimes: Lifetimes, function: Function, homes: Sequen
     if function.owner is None or not is_module_class(function.owner) or not places.isdisjoint(buffers):
         return False
     ending = {method for method in lifetimes.resetters(list(places)) if not solution.callers.get(method)}
-    ending = {method for method in ending if method.owner is not None and method.name != "__init__"}
+    ending = {method for method in ending - {function} if method.owner is not None and method.name != "__init__"}
     reads = (value for value in solution.graph.of(Op.READ, Op.ATTRIBUTE) if ending and value.function in ending)
     return any(not places.isdisjoint(places_of(solution, value)) and _is_used(value) for value in reads)
 
