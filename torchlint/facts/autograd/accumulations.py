@@ -65,9 +65,6 @@ class Accumulations:
         self.steps = lifetimes.steps
         self.arithmetic = Arithmetic(lifetimes.flows)
         self._loops: dict[Value, list[Loop]] = defaultdict(list)  # by the update of a local variable, what adds it up
-        self._buffers = {
-            place for holder, name in self.solution.graph.buffers for place in self.solution.places(holder, name)
-        }
 
     @cached_property
     def found(self) -> list[Accumulation]:
@@ -234,7 +231,9 @@ class Accumulations:
                 if added and is_used_up_elsewhere(self.lifetimes, store.function, places):
                     continue
                 if added and self.lifetimes.outlives(places, store.function, store.loop):
-                    is_state = scales or added[0].value is read or any(home in self._buffers for home in places)
+                    is_state = (
+                        scales or added[0].value is read or any(home in self.lifetimes.buffers for home in places)
+                    )
                     name = text_of(store.target, read)
                     found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
         return _as_one(found)
@@ -247,7 +246,7 @@ class Accumulations:
         function = update.function
         if function.owner is None or not is_module_class(function.owner) or function.result is None:
             return False
-        if any(place in self._buffers for place in places) or update not in function.result.computed_from():
+        if any(place in self.lifetimes.buffers for place in places) or update not in function.result.computed_from():
             return False
         return self.lifetimes.is_ended_from_outside(places, function)
 
@@ -296,7 +295,7 @@ class Accumulations:
         """Whether a parameter is a buffer of a module for all who are seen to call: ``self.track(self.mean, x)``."""
         given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
         homes = [frozenset(places_of(self.solution, one)) for one in given]
-        return bool(homes) and all(not self._buffers.isdisjoint(home) for home in homes)
+        return bool(homes) and all(not self.lifetimes.buffers.isdisjoint(home) for home in homes)
 
 
 def _as_one(found: Sequence[Accumulation]) -> list[Accumulation]:

@@ -22,8 +22,7 @@ def is_used_up_elsewhere(lifetimes: Lifetimes, function: Function, homes: Sequen
         homes: where it is kept.
     """
     solution, places = lifetimes.solution, {home for home in homes if isinstance(home, Place)}
-    buffers = {place for holder, name in solution.graph.buffers for place in solution.places(holder, name)}
-    if function.owner is None or not is_module_class(function.owner) or not places.isdisjoint(buffers):
+    if function.owner is None or not is_module_class(function.owner) or not places.isdisjoint(lifetimes.buffers):
         return False
     ending = {method for method in lifetimes.resetters(list(places)) if not solution.callers.get(method)}
     ending = {method for method in ending - {function} if method.owner is not None and method.name != "__init__"}

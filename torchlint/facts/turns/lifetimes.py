@@ -84,6 +84,12 @@ class Lifetimes:
                 table[target].append(_Position(reset.function, reset.loop))
         return table
 
+    @cached_property
+    def buffers(self) -> frozenset[Place]:
+        """Where modules keep what they have registered as buffers."""
+        registered = self.solution.graph.buffers
+        return frozenset(place for holder, name in registered for place in self.solution.places(holder, name))
+
     def _is_anew(self, store: Store) -> bool:
         """Whether an assignment drops the old content for something without a graph; most are never asked about."""
         if store not in self._anew:
