@@ -6,6 +6,8 @@ import pytest
 from programs import Program
 from rule_programs import diagnose
 
+from torchlint.facts.building.packing import PACKED_DATA
+from torchlint.facts.values.graph import Op
 from torchlint.source import Source
 
 SPEECH = """
@@ -57,3 +59,24 @@ def train(rows):
 @pytest.mark.parametrize(("shaped", "told"), [("flat(answer)", []), ("torch.relu(answer)", ["TLK203"])])
 def test_what_the_data_of_an_object_is_that_nobody_knows_is_not_known(shaped: str, told: list[str]) -> None:
     assert [one.code for one in diagnose(Source("train.py", UNSEEN.format(shaped=shaped)))] == told
+
+
+LAYERS = """
+from torch.nn.utils.rnn import pack_padded_sequence
+
+def run(layers, rows, lengths):
+    rows = {begin}
+    for layer in layers:
+        if layer.is_recurrent:
+            rows = layer(rows)[0]
+    return rows.data
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "name"), [("pack_padded_sequence(rows, lengths)", PACKED_DATA), ("rows.float()", "data")]
+)
+def test_what_layers_in_a_loop_make_of_a_packed_sequence_is_one(begin: str, name: str) -> None:
+    """What the variable is after the loop leads back to itself."""
+    reads = Program(LAYERS.format(begin=begin)).facts.graph.of(Op.ATTRIBUTE)
+    assert [one.name for one in reads if one.inputs[0].op is Op.PHI] == [name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.reaching import reached
 
 PACKERS = frozenset(
     [
@@ -31,10 +32,17 @@ def name_of_attribute(base: Value, name: str) -> str:
 
 def _is_packed(value: Value) -> bool:
     """Whether one is made there, or is what a recurrent layer gives for one: ``rnn(packed)[0]``."""
-    if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-        call = value.inputs[0]
-        is_first = value.keys[0] == 0 and call.op is Op.CALL and bool(call.arguments)
-        return is_first and call.callee.name not in PACKERS and _is_packed(call.arguments[0])
+    return any(
+        one.op is Op.CALL and one.callee.op is Op.EXTERNAL and one.callee.name in PACKERS
+        for one in reached([value], _made_of)
+    )
+
+
+def _made_of(value: Value) -> tuple[Value, ...]:
+    """What a join chooses from, and what the call is given that a value is the first result of."""
     if value.op is Op.PHI:
-        return any(map(_is_packed, value.inputs))
-    return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in PACKERS
+        return value.inputs
+    call = value.inputs[0] if value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.keys[0] == 0 else None
+    if call is None or call.op is not Op.CALL or call.callee.name in PACKERS:
+        return ()
+    return tuple(call.arguments[:1])
