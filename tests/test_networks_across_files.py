@@ -850,3 +850,49 @@ def test_what_only_says_how_large_the_output_gets_gives_it_no_graph(tmp_path: Pa
     """
     found = Project(tmp_path, {"parts.py": parts, "net.py": net, "train.py": train}).found()
     assert found == ["train.py: TLK201 warning"]
+
+
+@pytest.mark.parametrize(
+    ("make", "write", "found"),
+    [
+        ("torch.zeros(len(y), len(x), 8)", "out[t] = state", ["train.py: TLK201 warning"]),
+        ("y.new_zeros(len(y), len(x), 8).to(x.device)", "out[t].copy_(state)", ["train.py: TLK201 warning"]),
+        ("torch.zeros(len(y), len(x), dtype=torch.long)", "out[t] = state.argmax(1)", ["train.py: TLK201 note"]),
+    ],
+)
+def test_what_a_network_writes_into_a_table_has_its_graph(
+    tmp_path: Path, make: str, write: str, found: list[str]
+) -> None:
+    """A network that writes step by step gives the table; one that only says which word comes next gives no graph."""
+    net = f"""
+        import torch
+        from torch import nn
+
+        class Writer(nn.Module):
+            def __init__(self, cell):
+                super().__init__()
+                self.cell = cell
+
+            def forward(self, x, y):
+                out, state = {make}, x
+                for t in range(len(y)):
+                    state = self.cell(y[t], state)
+                    {write}
+                return out
+    """
+    train = """
+        from torch import nn
+        from torch.nn import functional as F
+        from net import Writer
+
+        def validate(model, loader):
+            model.eval()
+            total = 0.0
+            for x, y in loader:
+                total += F.mse_loss(model(x, y), y).item()
+            return total
+
+        def main(loader):
+            print(validate(Writer(nn.GRUCell(8, 8)), loader))
+    """
+    assert Project(tmp_path, {"net.py": net, "train.py": train}).found() == found

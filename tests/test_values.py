@@ -308,6 +308,13 @@ v = torch.stack([x, h]).mean()
 
 v = nn.Parameter(torch.zeros(3), requires_grad=False)
 
+v = torch.zeros(3, dtype=torch.long); v[0] = h[0]
+
+v = torch.zeros(3); v[0] = h[0].item()
+
+v = torch.zeros(3)
+with torch.no_grad(): v[0] = h[0]
+
 v = items[-1]
 
 v = "loss %s" % h
@@ -357,6 +364,14 @@ for i in items: v = v + i.detach()
 
 v = h
 for _ in range(3): v = v.detach()
+
+v = x.clone(); v[0] = h[0]
+
+v = torch.zeros(3); v[:] = h
+
+v = torch.zeros(3); v[0] += h.sum()
+
+kept = torch.zeros(3); kept[:2][0] = h[0]; v = kept * 2
 """
 """The result depends on a condition; the facts must name all that may come out."""
 
@@ -391,17 +406,8 @@ DEFECTS = """
 # the copy of a tensor is a leaf
 v = copy.copy(h)
 
-# an item that is assigned does not change the tensor
-v = x.clone(); v[0] = h[0]
-
 # what a default factory makes is not seen
 kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
-
-# a slice or an item that is assigned does not change the tensor
-v = torch.zeros(3); v[:] = h
-
-# an item that is updated does not change the tensor
-v = torch.zeros(3); v[0] += h.sum()
 
 # an initialiser changes its argument without gradients and gives it back
 v = nn.init.zeros_(w)

@@ -20,11 +20,12 @@ from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
+from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.facts.values.written_tables import begins_without_graph
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -316,8 +317,7 @@ class Records:
 
     def _is_buffer(self, value: Value) -> bool:
         """Whether a value is a tensor that was made without a graph."""
-        abstract = self.solution.final(value)
-        return bool(abstract) and all(isinstance(a, Tensor) and a.history is History.NONE for a in abstract)
+        return begins_without_graph(self.solution, value)
 
     def _is_trained_on(self, made: list[Value]) -> bool:
         """Whether something that is computed from a buffer flows into a backward; followed forwards."""

@@ -15,6 +15,7 @@ from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.graph import Function, Mode, Op, Store, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.written_tables import PARTS, writes
 
 GIVING_ON = (torch_api.History.KEEPS, torch_api.History.SELF)
 
@@ -22,10 +23,10 @@ GIVING_ON = (torch_api.History.KEEPS, torch_api.History.SELF)
 def written_into(solution: Solution) -> dict[Value, list[Value]]:
     """For each tensor, and each that it is a view of, what may bring a graph and is written into it."""
     found: dict[Value, list[Value]] = defaultdict(list)
-    for holder, written in _writes(solution):
-        if not surely_graphless(solution.final(written)):
-            for base in _views_behind(holder):
-                found[base].append(written)
+    for write in writes(solution.graph, (store for store in solution.graph.stores if brings_graph(solution, store))):
+        if not surely_graphless(solution.final(write.written)):
+            for base in _views_behind(write.holder):
+                found[base].append(write.written)
     return found
 
 
@@ -40,20 +41,10 @@ def brings_graph(solution: Solution, store: Store) -> bool:
     return not (is_mask and store.holder is not None and solution.final(store.holder) == PLAIN)
 
 
-def _writes(solution: Solution) -> list[tuple[Value, Value]]:
-    stores = (store for store in solution.graph.stores if store.is_item and brings_graph(solution, store))
-    found = [(store.holder, store.value) for store in stores if store.holder is not None]
-    for call in solution.graph.of(Op.CALL):
-        operation = torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
-        if operation is not None and operation.history is torch_api.History.SELF:
-            found += [(call.callee.inputs[0], argument) for argument in call.arguments]
-    return found
-
-
 def _views_behind(value: Value) -> list[Value]:
     """A value and the tensors of which it is a part: ``out`` for ``out[0]``."""
     found = [value]
-    while value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+    while value.op in PARTS:
         value = value.inputs[0]
         found.append(value)
     return found

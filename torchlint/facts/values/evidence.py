@@ -56,6 +56,7 @@ from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_called, is_converted, is_loaded
 from torchlint.facts.values.unseen_layers import UnseenLayers
+from torchlint.facts.values.written_tables import WrittenTables
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Evidence:
             self._add(answer, Tensor(History.LIVE, answer, heir(answer)))
         for attribute, graph in self._given_attributes.with_graph():
             self._add(attribute, graph)
+        for table, graph in self._written_tables.with_graph():
+            self._add(table, graph)
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._may_carry.terms(backward.root)):
@@ -122,6 +125,10 @@ class Evidence:
     @cached_property
     def _given_attributes(self) -> GivenAttributes:
         return GivenAttributes(self.solution)
+
+    @cached_property
+    def _written_tables(self) -> WrittenTables:
+        return WrittenTables(self.solution)
 
     def _from_contract(self, call: Value) -> None:
         """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``.
