@@ -12,6 +12,7 @@ from torchlint.catalog import rules
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine import check
 from torchlint.fix.applying import apply_repairs, fix_source
+from torchlint.run import internal_error
 from torchlint.source import Source, Unreadable
 from torchlint.syntax.positions import line_starts
 
@@ -32,7 +33,7 @@ def verdict(source: Source) -> tuple[int, str | None, list[str]]:
     except Unreadable as error:
         return len(found), error.reason, []
     except Exception as error:
-        return len(found), None, [f"{type(error).__name__} in {place_of(error)}: {str(error)[:200]}"]
+        return len(found), None, [f"{internal_error(error)[:200]} in {place_of(error)}"]
 
 
 def place_of(error: BaseException) -> str:

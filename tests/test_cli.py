@@ -16,6 +16,7 @@ from invoking import INTERRUPTIBLE, LEAK, ROOT, WITHOUT_TORCH, by_marks, modules
 from torchlint import __version__
 from torchlint.catalog import codes
 from torchlint.cli import main
+from torchlint.run import internal_error
 
 
 @pytest.fixture
@@ -149,6 +150,13 @@ class TestWhatCannotBeDone:
             "c.py: cannot be checked: internal error (RuntimeError: two lines)",
             "d.py: cannot be checked: contains null bytes",
         ]
+
+    def test_an_internal_error_that_has_no_words_is_named_by_its_kind(self):
+        class Shy:
+            def __repr__(self):
+                raise AttributeError("lpar")
+
+        assert internal_error(KeyError(Shy())) == "internal error (KeyError)"
 
     def test_exit_zero_does_not_hide_it(self, project, capsys):
         write(project, "a.py", "syntax error\n")

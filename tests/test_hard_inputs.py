@@ -91,6 +91,10 @@ FORMS = {
     "18 loops in one": hard(
         "", "".join(" " * n + "for a in loader:\n" for n in range(18)) + " " * 18 + "total = total + loss\n"
     ),
+    "functions among the defaults of functions": hard("", "f = lambda a=lambda b=(lambda: 1): b: a\n"),
+    "a variable that loops may leave as it is": hard(
+        "", "for a in b:\n    if a:\n        c = a\nfor a in b:\n    print(c.data)\n"
+    ),
     "30 initializers, each called in two ways": hard("", initializers(30)),
     "600 objects made of objects": hard("", cases(600)),
     "2,000 arguments": hard("", "f(" + "a, " * 2000 + ")\n"),

@@ -645,3 +645,77 @@ def test_a_cache_of_what_a_third_file_computes(tmp_path: Path, parts: dict[str, 
     files = {"signal_parts.py": SIGNAL.format(**filled), "inputs.py": INPUTS.format(**filled), "fit.py": text}
     found = [one for one in Project(tmp_path, files).found() if "TLK404" in one]
     assert found == (["fit.py: TLK404 error"] if leaks else [])
+
+
+ROLLOUT = """
+    class Rollout:
+        def __init__(self):
+            self.chances, self.values, self.rewards = [], [], []
+
+        def add(self, chance, value):
+            self.chances.append(chance)
+            self.values.append(value)
+
+        def clear(self):
+            for kept in (self.chances, self.values, self.rewards):
+                kept.clear()
+"""
+
+POLICY = """
+    from torch import nn
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.act, self.worth = nn.Linear(4, 2), nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.act(x).log_softmax(-1), self.worth(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "clear", "told"),
+    [
+        ("(ret - torch.cat(rollout.values)).pow(2).mean()", "rollout.clear()", []),
+        ("0.0", "rollout.chances.clear()", ["rollout.py: TLK102 error"]),
+    ],
+)
+def test_a_learner_of_a_third_file_trains_on_what_is_put_into_a_memory_of_another(
+    tmp_path: Path, values: str, clear: str, told: list[str]
+) -> None:
+    """Whoever plays imports the memory from one file and the learner, which never names that, from another."""
+    learner = f"""
+        import torch
+
+        class Learner:
+            def __init__(self, policy):
+                self.optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
+
+            def learn(self, rollout):
+                ret = torch.tensor(rollout.rewards)
+                loss = {values} - (torch.stack(rollout.chances) * ret).sum()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                {clear}
+    """
+    play = """
+        from learner import Learner
+        from policy import Policy
+        from rollout import Rollout
+
+        def play(env):
+            policy, rollout = Policy(), Rollout()
+            learner = Learner(policy)
+            for _ in range(1000):
+                over, obs = False, env.reset()
+                while not over:
+                    scores, worth = policy(obs)
+                    rollout.add(scores[0, 0], worth)
+                    obs, reward, over = env.step(0)
+                    rollout.rewards.append(reward)
+                learner.learn(rollout)
+    """
+    files = {"rollout.py": ROLLOUT, "policy.py": POLICY, "learner.py": learner, "play.py": play}
+    assert Project(tmp_path, files).found() == told

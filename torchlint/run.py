@@ -349,7 +349,10 @@ def _size(path: str) -> int:
 
 def internal_error(error: Exception) -> str:
     """One phrase for an exception that nobody expected."""
-    words = " ".join(str(error).split())
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # what the error is about may not be shown: a node of which not everything was read
+        words = ""
     return f"internal error ({type(error).__name__}{': ' if words else ''}{words})"
 
 

@@ -259,6 +259,8 @@ class Handovers:
 
     @cached_property
     def _trained_places(self) -> frozenset[Place]:
-        """The attributes that are read on the way to a backward of this file."""
-        reads = (value for value in self.flows.trained if value.op is Op.ATTRIBUTE and not value.function.is_foreign)
+        """The attributes that are read on the way to a backward, of this file or where others are known to train on."""
+        roots = {backward.root for backward in self.solution.graph.foreign.backwards}
+        trained = (one for one in self.flows.trained if not one.function.is_foreign or one in roots)
+        reads = (value for value in trained if value.op is Op.ATTRIBUTE)
         return frozenset(place for value in reads for place in places_of(self.solution, value))

@@ -337,8 +337,11 @@ def _bound_names(node: cst.CSTNode) -> Iterator[str]:
 
 
 def _run_at_definition(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """What runs when a function is defined."""
-    return [*node.decorators, node.params] if isinstance(node, cst.FunctionDef) else []
+    """What runs when a function is defined: of a lambda the defaults alone."""
+    if isinstance(node, cst.FunctionDef):
+        return [*node.decorators, node.params]
+    assert isinstance(node, cst.Lambda)
+    return [parameter.default for parameter in all_parameters(node.params) if parameter.default is not None]
 
 
 def all_parameters(params: cst.Parameters) -> list[cst.Param]:
