@@ -678,7 +678,7 @@ POLICY = """
     ("values", "clear", "told"),
     [
         ("(ret - torch.cat(rollout.values)).pow(2).mean()", "rollout.clear()", []),
-        ("0.0", "rollout.chances.clear()", ["rollout.py: TLK102 error"]),
+        ("0.0", "rollout.chances.clear()", ["play.py: TLK105 error"]),
     ],
 )
 def test_a_learner_of_a_third_file_trains_on_what_is_put_into_a_memory_of_another(
@@ -701,20 +701,24 @@ def test_a_learner_of_a_third_file_trains_on_what_is_put_into_a_memory_of_anothe
                 {clear}
     """
     play = """
+        from gym import make
         from learner import Learner
         from policy import Policy
         from rollout import Rollout
 
-        def play(env):
-            policy, rollout = Policy(), Rollout()
+        def play(env, policy, rollout):
+            over, obs = False, env.reset()
+            while not over:
+                scores, worth = policy(obs)
+                rollout.add(scores[0, 0], worth)
+                obs, reward, over = env.step(0)
+                rollout.rewards.append(reward)
+
+        if __name__ == "__main__":
+            env, policy, rollout = make("CartPole-v1"), Policy(), Rollout()
             learner = Learner(policy)
             for _ in range(1000):
-                over, obs = False, env.reset()
-                while not over:
-                    scores, worth = policy(obs)
-                    rollout.add(scores[0, 0], worth)
-                    obs, reward, over = env.step(0)
-                    rollout.rewards.append(reward)
+                play(env, policy, rollout)
                 learner.learn(rollout)
     """
     files = {"rollout.py": ROLLOUT, "policy.py": POLICY, "learner.py": learner, "play.py": play}
