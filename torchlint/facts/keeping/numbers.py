@@ -60,6 +60,8 @@ def _is_number(solution: Solution, value: Value, hops: int = HOPS) -> bool:
     if value.op is Op.SUBSCRIPT:
         of, is_one = value.inputs[0], isinstance(value.keys[0], int)
         return is_one and of.op is Op.ATTRIBUTE and of.name == "shape"
+    if value.op is Op.ELEMENT:
+        return _is_listed(value) or _is_quotient(solution, value.inputs[0], hops)
     if value.op is not Op.CALL:
         return False
     callee = value.callee
@@ -70,6 +72,20 @@ def _is_number(solution: Solution, value: Value, hops: int = HOPS) -> bool:
     results = [function.result for function in solution.functions_of(value) if not function.is_generator]
     given = [one for result in results if result is not None for one in result.inputs]
     return bool(given and hops and None not in results) and all(_is_number(solution, one, hops - 1) for one in given)
+
+
+def _is_listed(item: Value) -> bool:
+    """``for y, x in peaks.nonzero().tolist()``: whether an ELEMENT is of a tensor that is made a list."""
+    of = item.inputs[0]
+    if of.op is Op.ELEMENT and isinstance(item.keys[0], int):
+        of = of.inputs[0]
+    return of.op is Op.CALL and of.callee.op is Op.ATTRIBUTE and of.callee.name == "tolist"
+
+
+def _is_quotient(solution: Solution, call: Value, hops: int) -> bool:
+    """Whether a CALL is ``divmod(place, width)`` of whole numbers, or of one and of what is not known."""
+    is_divided = call.op is Op.CALL and call.callee.name == "builtins.divmod" and len(call.arguments) == 2
+    return is_divided and _is_number(solution, call.arguments[0], hops)
 
 
 def is_known_with(number: Value, value: Value) -> bool:

@@ -297,7 +297,8 @@ class Views:
         if not self.bases.has_one_row(found.base) or found.is_squeezed:
             return False
         index = index_of(found.parts[-1])
-        if len(index) > 1 and is_numbered(found.parts[-1]) and self.bases.has_steps(found.base):
+        has_steps = len(index) > 2 or (len(index) > 1 and self.bases.has_steps(found.base))
+        if has_steps and is_numbered(found.parts[-1]):
             return all(isinstance(one, cst.Slice) for one in index[1:])  # `hidden[0, -1]` is one step of those
         is_row = len(index) == 1 and is_numbered(found.parts[-1])
         return len(found.parts) == 1 or not is_row
