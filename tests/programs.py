@@ -165,11 +165,13 @@ PREPARED = """
 import copy
 import functools
 import heapq
+import itertools
 import operator
 import random
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from functools import partial, reduce
+from types import SimpleNamespace
 torch.manual_seed(0)
 w = nn.Parameter(torch.rand(3))
 x = torch.rand(3)

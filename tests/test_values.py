@@ -308,6 +308,21 @@ v = torch.stack([x, h]).mean()
 
 v = nn.Parameter(torch.zeros(3), requires_grad=False)
 
+terms = {"loss": h}; kept = {}; kept.update(terms); v = kept["loss"]
+
+def terms(): return {"loss": h}
+kept = {}; kept.update(terms()); v = sum(kept.values())
+
+kept = {}; kept.update(zip(["loss"], [h])); v = kept["loss"]
+
+kept = {}; kept.update({"loss": h}.items()); v = kept["loss"]
+
+kept = {}; kept.update([("loss", h)]); v = kept["loss"]
+
+kept = {}; kept.update([("loss", h), ("count", n)]); v = kept["count"]
+
+terms = {"loss": h}; kept = set(); kept.update(terms); v = list(kept)[0]
+
 v = torch.zeros(3, dtype=torch.long); v[0] = h[0]
 
 v = torch.zeros(3); v[0] = h[0].item()
@@ -372,6 +387,18 @@ v = torch.zeros(3); v[:] = h
 v = torch.zeros(3); v[0] += h.sum()
 
 kept = torch.zeros(3); kept[:2][0] = h[0]; v = kept * 2
+
+kept = [x]; kept = list(kept); kept.append(h)
+for v in kept: pass
+
+v = 0
+for one in itertools.chain([x], [h]): v = v + one
+
+kept = SimpleNamespace(a=0); other = kept; kept.a = h; v = other.a
+
+kept = SimpleNamespace(a=0)
+def fill(into): into.a = into.a + h
+fill(kept); v = kept.a
 """
 """The result depends on a condition; the facts must name all that may come out."""
 

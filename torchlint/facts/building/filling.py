@@ -37,7 +37,7 @@ class FillingBuilder(LiteralBuilder):
                 if isinstance(key, str):
                     self._put_item(given, argument.value, receiver, target, key=key, call=call)
                 else:
-                    self.spread(given, argument.value, receiver, target, call)
+                    self.spread(given, argument.value, receiver, target, call, merges=name == "update")
             return
         position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
         key = constant_of(node.args[0].value) if name == "setdefault" else None
@@ -45,13 +45,45 @@ class FillingBuilder(LiteralBuilder):
         self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target, call=call)
 
     def spread(
-        self, value: Value, written: cst.CSTNode, receiver: Value, target: cst.CSTNode, call: Value | None = None
+        self,
+        value: Value,
+        written: cst.CSTNode,
+        receiver: Value,
+        target: cst.CSTNode,
+        call: Value | None = None,
+        *,
+        merges: bool = False,
     ) -> None:
-        """Each item of ``value`` is put into ``receiver``; only the items of a literal are written there."""
+        """Each item of ``value`` is put into ``receiver``; only the items of a literal are written there.
+
+        What ``merges`` with a dictionary is one as well, or pairs: its values are put in, and not its keys.
+        """
         if value.op is Op.CONTAINER and isinstance(written, cst.List | cst.Tuple | cst.Set | cst.Dict):
-            self.keep_items(value, written, receiver, target, call)
+            if not (merges and self._keep_pairs(value, receiver, target, call)):
+                self.keep_items(value, written, receiver, target, call)
         else:
-            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target, call=call)
+            item = self._merged(value) if merges and not _is_set(receiver) else self.element(value, None)
+            self.keep(Kind.INSERT, item, None, holder=receiver, target=target, call=call)
+
+    def _keep_pairs(self, value: Value, holder: Value, target: cst.CSTNode, call: Value | None) -> bool:
+        """``losses.update([("l1", loss)])``: put the second halves in, and say so, where all items are pairs."""
+        pairs = [one for one in value.inputs if one.op is Op.CONTAINER and one.keys == (0, 1)]
+        if not pairs or len(pairs) < len(value.inputs):
+            return False
+        for name, item in (one.inputs for one in pairs):
+            key = constant_of(name.syntax) if name.syntax is not None else None
+            self.keep(
+                Kind.INSERT, item, None, holder=holder, is_item=True, key=key, index=name, target=target, call=call
+            )
+        return True
+
+    def _merged(self, value: Value) -> Value:
+        """What a dictionary takes of another one, or of ``zip(names, values)`` and ``other.items()``."""
+        is_pairs = value.op is Op.CALL and value.callee.name in ("builtins.zip", "items")
+        item = self.element(value, None) if is_pairs else None
+        if item is not None and item.op is Op.CONTAINER and len(item.inputs) == 2:
+            return item.inputs[1]
+        return self.make_element(value, None, name="values")
 
     def keep_items(
         self,
@@ -190,3 +222,9 @@ class FillingBuilder(LiteralBuilder):
 def _is_map(value: Value) -> bool:
     is_call = value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name == "builtins.map"
     return is_call and len(value.arguments) > 1 and value.syntax is not None and None not in value.keys[1:]
+
+
+def _is_set(made: Value) -> bool:
+    """Whether a value is written as a set, which takes the keys of a dictionary."""
+    is_literal = made.op is Op.CONTAINER and isinstance(made.syntax, cst.Set | cst.SetComp)
+    return is_literal or (made.op is Op.CALL and made.callee.name == "builtins.set")

@@ -37,7 +37,10 @@ class IterationBuilder(Context):
                     return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
                 if callee.name == "builtins.range":
                     return self._number()
-                if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
+                if callee.name == "itertools.chain" and len(iterable.arguments) > 1:
+                    parts = tuple(self.element(one, key) for one in iterable.arguments)
+                    return self.make(Op.PHI, parts, iterable.syntax)
+                if first is not None and callee.name in FIRST_ITEM_WRAPPERS and not _is_used_as_list(iterable):
                     return self.element(first, key)
             elif callee.op is Op.ATTRIBUTE and callee.name in NAMED:
                 return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
@@ -75,3 +78,8 @@ class IterationBuilder(Context):
     def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
         """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""
         return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,), name=name)
+
+
+def _is_used_as_list(made: Value) -> bool:
+    """Whether a list of the items of something is named, so that others may be put into it: ``rows = list(rows)``."""
+    return made.callee.name in ("builtins.list", "builtins.sorted") and bool(made.users)

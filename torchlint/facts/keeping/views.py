@@ -7,6 +7,7 @@ computed, through other views; where anything on the way may copy, it is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -240,10 +241,18 @@ class Views:
         return base if walked is not None and any(map(self._says_tensor, walked.parts)) else None
 
     def _is_walked(self, item: Value) -> bool:
-        """Whether a loop takes one ELEMENT after the other."""
+        """Whether a loop takes one ELEMENT after the other, or ``rows.extend(hidden)`` does."""
+        if item in self._spread:
+            return True
         base, loop = item.inputs[0], item.loop
         over = loop.iterable if loop is not None and loop is not base.loop else None
         return over is not None and base in iterated(over)
+
+    @cached_property
+    def _spread(self) -> frozenset[Value]:
+        """What stands for each item of what a list is extended by, or a dictionary updated with."""
+        stores = (one for one in self.solution.graph.stores if one.call is not None and one.syntax is None)
+        return frozenset(one.value for one in stores if one.value.op is Op.ELEMENT)
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
         """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""

@@ -37,6 +37,7 @@ from torchlint.facts.values.externals import MAPPING, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.partials import hand_over
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import item_of
 
@@ -114,7 +115,9 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
     if meaning is Meaning.COLLECTS:
         return collected(solution, value, name, arguments)
     if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
-        return frozenset([Partial(value)])
+        partial = Partial(value)
+        hand_over(solution, partial)
+        return frozenset([partial])
     if meaning is Meaning.MEMOIZES and _is_unbounded(value):
         return frozenset([External("functools.cache")])  # which is made just so
     if meaning is Meaning.SUPER and value.function.owner is not None:

@@ -11,6 +11,8 @@ from torchlint.facts.values.domain import (
     ClassReference,
     External,
     FrameworkObject,
+    FunctionReference,
+    Instance,
     Module,
     Partial,
     Plain,
@@ -69,6 +71,17 @@ def called(solution: Solution, call: Value) -> Iterator[Bound]:
             yield from tasks(solution, atom)
         else:
             yield Bound(atom, (), None)
+
+
+def hand_over(solution: Solution, partial: Partial) -> None:
+    """Let the objects that a partial is made with reach the parameters: nobody here calls what a module has as hook."""
+    for bound in tasks(solution, partial, partial.allocation):
+        if isinstance(bound.atom, FunctionReference):
+            function = bound.atom.function
+            for parameter, given in bind(None, function, bound=bound.atom.bound, makers=bound.makers).items():
+                objects = frozenset(a for a in solution.of(given) if isinstance(a, Instance)) if given else None
+                if objects:
+                    solution.calls.passed.give(parameter, objects)
 
 
 def is_told(atom: Atom) -> bool:

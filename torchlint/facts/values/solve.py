@@ -295,7 +295,7 @@ class Solution(Known):
         if store.place is not None:
             targets = (store.place,)
         elif store.attribute and store.holder is not None:
-            targets = self.places(store.holder, store.attribute)
+            targets = [*self.places(store.holder, store.attribute), *self._namespaces(store.holder)]
         elif store.holder is not None:
             atoms = sorted_values(self.of(store.holder))
             made = [a.allocation for a in atoms if isinstance(a, Container | Module) and a.allocation is not None]
@@ -311,8 +311,13 @@ class Solution(Known):
             else:
                 if rewrites_all(store):
                     self._rewritten[target] = store.value.index
-                self._put(target, store.key if store.is_item else None, store.value)
+                self._put(target, store.attribute or (store.key if store.is_item else None), store.value)
         return bool(new)
+
+    def _namespaces(self, holder: Value) -> list[Value]:
+        """What an object was made as, if that is a ``SimpleNamespace``, whose attributes are its items."""
+        made = [atom.allocation for atom in sorted_values(self.of(holder)) if isinstance(atom, Container)]
+        return [one for one in made if one.op is Op.CALL and one.callee.name == "types.SimpleNamespace"]
 
     def _put(self, container: Value, key: Key, item: Value) -> None:
         self.held[container].append((key, item))
