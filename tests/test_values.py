@@ -308,6 +308,10 @@ v = torch.stack([x, h]).mean()
 
 v = nn.Parameter(torch.zeros(3), requires_grad=False)
 
+kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
+
+kept = defaultdict(dict); kept["train"]["loss"] = h; v = kept["train"]["loss"]
+
 terms = {"loss": h}; kept = {}; kept.update(terms); v = kept["loss"]
 
 def terms(): return {"loss": h}
@@ -432,9 +436,6 @@ v = getattr(h, "da" + "ta")
 DEFECTS = """
 # the copy of a tensor is a leaf
 v = copy.copy(h)
-
-# what a default factory makes is not seen
-kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
 
 # an initialiser changes its argument without gradients and gives it back
 v = nn.init.zeros_(w)

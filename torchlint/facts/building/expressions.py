@@ -258,6 +258,8 @@ class ExpressionBuilder(SpreadBuilder):
             keys = [None] * len(inputs)
         call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
         call.evaluating = self._is_evaluating(call)
+        if callee.op is Op.EXTERNAL and callee.name == "collections.defaultdict":
+            self.make_default(call)
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:

@@ -138,6 +138,12 @@ class FillingBuilder(LiteralBuilder):
             if isinstance(first, cst.StarredElement) and path_of(first.value) == path:
                 self.keep_items(value, node, old, target)
 
+    def make_default(self, table: Value) -> None:
+        """Make what ``defaultdict(list)`` has under a key that is new: a list, the same one for all keys."""
+        factory = table.argument(0)
+        if factory is not None and factory.op is Op.EXTERNAL and factory.name in _FACTORIES:
+            self.graph.defaults[table] = self.make(Op.CALL, (factory,), None, keys=(None,), name=factory.name)
+
     # -- functions that stand for operators -------------------------------------------------------------------------
 
     def operator(self, node: cst.Call, name: str, given: Sequence[Value]) -> Value | None:
@@ -222,6 +228,10 @@ class FillingBuilder(LiteralBuilder):
 def _is_map(value: Value) -> bool:
     is_call = value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name == "builtins.map"
     return is_call and len(value.arguments) > 1 and value.syntax is not None and None not in value.keys[1:]
+
+
+_FACTORIES = frozenset(["builtins.list", "builtins.dict", "builtins.set", "collections.deque"])
+"""Classes of containers that begin empty."""
 
 
 def _is_set(made: Value) -> bool:

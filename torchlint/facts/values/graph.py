@@ -35,7 +35,8 @@ class ValueGraph:
     left out; ``bounds`` what the variables are between which a slice lies; ``spreads`` what a dictionary is written
     around, each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
     ``told`` of which class, by its full dotted name, a value or an attribute is annotated to be, and ``told_items`` of
-    which the items of a value; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
+    which the items of a value; ``defaults`` what a ``defaultdict`` has under a key that is new, one value for all of
+    them; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
     are told what becomes of whatever they pass.
     """
 
@@ -60,6 +61,7 @@ class ValueGraph:
     decorated: list[tuple[Value, Function]] = field(default_factory=list)
     told: dict[Value | Place, str] = field(default_factory=dict)
     told_items: dict[Value, str] = field(default_factory=dict)
+    defaults: dict[Value, Value] = field(default_factory=dict)
     foreign: Foreign = field(default_factory=Foreign)
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)

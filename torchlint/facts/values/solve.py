@@ -239,6 +239,8 @@ class Solution(Known):
                 self._put(value, key, item)
         elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
             self.watch(value.callee.inputs[0], value)
+        elif value in self.graph.defaults:
+            self._put(value, None, self.graph.defaults[value])
         elif value.op is Op.ATTRIBUTE:
             base = value.inputs[0]
             while base.op is Op.ATTRIBUTE:

@@ -197,6 +197,8 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     if value.name == "AddAssign" and all(isinstance(atom, Container) for atom in inputs[0]):
         return inputs[0]  # a list that is made longer; as long as none is known, what is added is none yet
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
+    if value.name == "Multiply" and containers and any(map(_is_tensor_alone, inputs)):
+        return differentiate(value, [abstract - containers for abstract in inputs])  # a list is repeated by numbers
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
         others = [abstract - containers for abstract in inputs]
         if not all(others) or not any(isinstance(atom, Tensor | Derived) for other in others for atom in other):
@@ -206,6 +208,12 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     if value.mode is not Mode.OFF and without in result and not any(without in abstract for abstract in inputs):
         return result - {without} | PLAIN  # numbers and strings combine to numbers and strings
     return result
+
+
+def _is_tensor_alone(abstract: Abstract) -> bool:
+    """Whether a value may be a tensor, and is no list."""
+    kinds = {atom.__class__ for atom in abstract}
+    return not kinds.isdisjoint((Tensor, Derived)) and Container not in kinds
 
 
 def _container(solution: Solution, value: Value) -> Abstract:
