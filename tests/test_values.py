@@ -312,6 +312,15 @@ kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
 
 kept = defaultdict(dict); kept["train"]["loss"] = h; v = kept["train"]["loss"]
 
+P = namedtuple("P", "a b")
+a, b = P(n, h); v = b
+
+P = namedtuple("P", "a b")
+v = P(n, h)[-1]
+
+P = namedtuple("P", "a b")
+kept = [P(h, n)]; v = [one for one, _ in kept][0]
+
 terms = {"loss": h}; kept = {}; kept.update(terms); v = kept["loss"]
 
 def terms(): return {"loss": h}

@@ -24,7 +24,7 @@ def written_into(solution: Solution) -> dict[Value, list[Value]]:
     """For each tensor, and each that it is a view of, what may bring a graph and is written into it."""
     found: dict[Value, list[Value]] = defaultdict(list)
     for write in writes(solution.graph, (store for store in solution.graph.stores if brings_graph(solution, store))):
-        if not surely_graphless(solution.final(write.written)):
+        if write.mode is not Mode.OFF and not surely_graphless(solution.final(write.written)):
             for base in _views_behind(write.holder):
                 found[base].append(write.written)
     return found

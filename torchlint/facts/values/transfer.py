@@ -57,7 +57,7 @@ from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.own_operators import given_by_own
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.told_modules import OWN_PARTS
-from torchlint.facts.values.tuples import unpackable
+from torchlint.facts.values.tuples import fields_of_record, unpackable
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -347,6 +347,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
 def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str | int | None) -> Abstract:
     """An item of an object whose class says what that is, or is a container itself."""
     is_subscript = value.op is Op.SUBSCRIPT
+    if fields := fields_of_record(atom.cls, key):
+        return join(solution.read(Place(atom.cls.root(), field), value) for field in fields)
     method = atom.cls.method("__getitem__" if is_subscript else "__iter__")
     solution.watch(Place(atom.cls.root(), OWN_ITEMS), value)
     place = solution.place_of_items(atom) if method is None else None

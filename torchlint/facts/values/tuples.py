@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.data_classes import NAMED_TUPLES
 from torchlint.facts.values.domain import BOTTOM, Abstract, Atom, Container, Derived, Tensor, is_graphless
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Class, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -27,6 +28,20 @@ def unpackable(solution: Solution, abstract: Abstract, part: Value) -> Abstract:
         if not there or not all(_is_told(solution, one, part) for one in there):
             return abstract
     return frozenset(atom for atom in abstract if not isinstance(atom, Tensor))
+
+
+def fields_of_record(cls: Class, key: str | int | None) -> tuple[str, ...]:
+    """The fields of a named tuple that an item of one may be, all of them where ``key`` is None; none of other classes.
+
+    https://docs.python.org/3/library/typing.html#typing.NamedTuple
+    """
+    initializer = cls.methods.get("__init__")
+    if initializer is None or not cls.bases or not NAMED_TUPLES.issuperset(cls.bases):
+        return ()
+    names = tuple(parameter.name for parameter in initializer.parameters[1:])
+    if key is None:
+        return names
+    return (names[key],) if isinstance(key, int) and -len(names) <= key < len(names) else ()
 
 
 def _is_told(solution: Solution, made: Value, part: Value) -> bool:
