@@ -16,14 +16,13 @@ import libcst as cst
 
 from torchlint.facts.autograd.collecting_places import collecting
 from torchlint.facts.autograd.left_elsewhere import LeftElsewhere, left_elsewhere
-from torchlint.facts.autograd.left_kinds import is_asked_as_module, is_differentiated_by_hand, is_text
+from torchlint.facts.autograd.left_kinds import is_asked_as_module, is_differentiated_by_hand, is_named
 from torchlint.facts.autograd.looked_at import is_only_looked_at
 from torchlint.facts.autograd.reads import Reads
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.returned_terms import is_term_of_older_object
 from torchlint.facts.autograd.saved import Saved
 from torchlint.facts.autograd.unseen_terms import UnseenTerms
-from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
@@ -89,14 +88,7 @@ class Leftovers:
             return None
         if store.kind is Kind.ASSIGN:
             return self._of_assignment(store)
-        return self._of_item(store) if store.kind is Kind.INSERT and self._is_named(store) else None
-
-    def _is_named(self, store: Store) -> bool:
-        """Whether an item lies under one of the names that the file has for it, so that later ones take its place."""
-        if store.key is not None or store.index is None:
-            return store.key is not None
-        leads = [one for one in origins(self.facts, store.index) if one.op not in (Op.PHI, Op.PARAMETER)]
-        return bool(leads) and all(one.op is Op.CONSTANT and is_text(one) for one in leads)
+        return self._of_item(store) if store.kind is Kind.INSERT and is_named(self.facts, store) else None
 
     def _of_item(self, store: Store) -> Leftover | None:
         """``self.latest["logits"] = logits``: the next step puts another value under the same key."""
