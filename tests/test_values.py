@@ -409,6 +409,9 @@ for one in itertools.chain([x], [h]): v = v + one
 
 kept = SimpleNamespace(a=0); other = kept; kept.a = h; v = other.a
 
+def weigh(a, b): return a * b
+v = weigh(*pair)
+
 kept = SimpleNamespace(a=0)
 def fill(into): into.a = into.a + h
 fill(kept); v = kept.a

@@ -240,6 +240,8 @@ class ExpressionBuilder(SpreadBuilder):
             given: list[tuple[Key, Value]] = [(key, self.visit(expression))]
             if argument.star == "**" and callee.name not in INSERTING:
                 given = self.spread_arguments(expression, given[0][1]) or given
+            elif argument.star == "*" and callee.op is not Op.EXTERNAL:
+                self.make_items(given[0][1])
             # The first stands where the star is written, the others behind: what is written keeps its position.
             keys.append(given[0][0])
             inputs.append(given[0][1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchlint.facts.building.context import Context
 from torchlint.facts.values.graph import Key, Op, Value
 from torchlint.facts.values.kinds import WHOLE_NUMBER
+from torchlint.facts.values.starred_arguments import MOST
 
 FIRST_ITEM_WRAPPERS = frozenset(
     ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
@@ -74,6 +75,11 @@ class IterationBuilder(Context):
         """An item of ``zip(*rows)``: what stands at ``key`` (None: anywhere) in each of the rows."""
         item = self.make_element(self.make_element(rows, None), key)
         return self.make(Op.CONTAINER, (item,), None, keys=(None,))
+
+    def make_items(self, spread: Value) -> None:
+        """Make values of the first items of what a star spreads over the parameters of what is called."""
+        for position in range(MOST):
+            self.make_element(spread, position)
 
     def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
         """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""

@@ -380,7 +380,10 @@ class Calls:
 
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
+        is_spread = value.op is Op.CALL and None in value.keys[1:]
         for parameter, argument in binding.items():
+            if is_spread and argument is not None:
+                self.solution.watch(argument, value)  # an item of what is spread, which is no input
             self.passed.hand(value, parameter, argument)
         if function.is_converted:
             return UNKNOWN  # callers get what a decorator makes of it

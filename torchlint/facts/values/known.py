@@ -14,6 +14,7 @@ from torchlint.facts.values.domain import (
     UNKNOWN,
     Abstract,
     Atom,
+    Container,
     Instance,
     sorted_values,
 )
@@ -139,9 +140,18 @@ class Known:
         for call, binding in calls.items():
             if parameter in binding:
                 given = binding[parameter]
-                # Which of what `rollout.add(*answers, reward)` passes it is, nobody says.
-                found += [given] if given is not None else spread_into(call)
+                found += [given] if given is not None else self._spread_by(call)
         return found
+
+    def _spread_by(self, call: Value) -> Iterator[Value]:
+        """What may be passed by ``rollout.add(*answers, reward)``: which it is for a parameter, nobody says."""
+        for given in spread_into(call):
+            atoms = sorted_values(self.of(given))
+            made = [atom.allocation for atom in atoms if isinstance(atom, Container)]
+            items = [item for one in made for _, item in self.held.get(one, ())]
+            yield from items
+            if not items or len(made) < len(atoms):
+                yield given
 
     def given_by(self, call: Value, parameter: Value) -> list[Value]:
         """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""

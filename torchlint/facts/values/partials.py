@@ -21,6 +21,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.starred_arguments import passed_by_star
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -126,6 +127,8 @@ def bind(
         for position, parameter in parameters
         if not (bound and position == 0)
     }
+    if call is not None and call.op is Op.CALL and None in call.keys[1:]:
+        binding |= passed_by_star(call, function, offset, set(named))
     if not named and function.parameters and star_of(function.parameters[-1]) == "**" and call is not None:
         spread = spread_as(call, "**")
         binding[function.parameters[-1]] = spread[0] if len(spread) == 1 else None
