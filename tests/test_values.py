@@ -308,6 +308,15 @@ v = torch.stack([x, h]).mean()
 
 v = nn.Parameter(torch.zeros(3), requires_grad=False)
 
+def first(a, b): return a * 2
+v = first(*pair)
+
+def second(a, b, *, c=None): return b
+v = second(*pair, c=h)
+
+def middle(a, b, c, d): return b
+v = middle(n, *pair, n)
+
 kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
 
 kept = defaultdict(dict); kept["train"]["loss"] = h; v = kept["train"]["loss"]
@@ -409,8 +418,9 @@ for one in itertools.chain([x], [h]): v = v + one
 
 kept = SimpleNamespace(a=0); other = kept; kept.a = h; v = other.a
 
+def both(): return h, n
 def weigh(a, b): return a * b
-v = weigh(*pair)
+v = weigh(*both())
 
 kept = SimpleNamespace(a=0)
 def fill(into): into.a = into.a + h

@@ -77,7 +77,12 @@ class IterationBuilder(Context):
         return self.make(Op.CONTAINER, (item,), None, keys=(None,))
 
     def make_items(self, spread: Value) -> None:
-        """Make values of the first items of what a star spreads over the parameters of what is called."""
+        """Make values of the first items of what a star spreads over the parameters of what is called.
+
+        None of the columns of ``Step(*zip(*rows))``, and none of what is handed on: ``def put(self, *fields)``.
+        """
+        if spread.op is Op.PARAMETER or (spread.op is Op.CALL and spread.callee.name == "builtins.zip"):
+            return
         for position in range(MOST):
             self.make_element(spread, position)
 

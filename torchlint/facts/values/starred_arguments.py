@@ -28,6 +28,8 @@ def passed_by_star(call: Value, function: Function, offset: int, named: set[str]
     at = next((i for i, one in enumerate(written) if one.star == "*"), None)
     if at is None or sum(bool(one.star) for one in written) > 1 or any(map(star_of, function.parameters)):
         return {}
+    if star_of(call.arguments[at]) or not function.is_written:
+        return {}  # what is handed on, and put into a record, is told field by field
     by_name = named | _only_by_name(function)
     free = [one for one in function.parameters[offset:] if one.name not in by_name]
     before = sum(one.keyword is None for one in written[:at])
