@@ -172,9 +172,14 @@ def test_what_the_caller_computed_was_computed_before_the_loop() -> None:
     assert summed("loss = total(x.split(2))", before=before) == ["t"]
 
 
-def test_starred_arguments_may_be_anything() -> None:
+@pytest.mark.parametrize(
+    ("given", "found"), [("both(x)[0]", ["t"]), ("*both(x)", ["t"]), ("**both(x)", []), ("*both(x), *both(y)", [])]
+)
+def test_what_one_star_spreads_is_an_item_of_it_and_what_more_spread_may_be_anything(
+    given: str, found: list[str]
+) -> None:
     before = "def total(parts):\n    t = 0\n    for h in parts:\n        t = t - head(h).sum()\n    return t\n"
-    assert summed("loss = total(*both(x))", before=before) == []
+    assert summed(f"loss = total({given})", before=before) == found
 
 
 @pytest.mark.parametrize(
