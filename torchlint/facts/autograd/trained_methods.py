@@ -15,6 +15,7 @@ from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.domain import History, Tensor, Unknown, is_live
 from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.kinds import PARTS
 from torchlint.facts.values.network_methods import is_method_of_module
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.parameters import all_same_objects
@@ -22,9 +23,6 @@ from torchlint.facts.values.solve import Solution
 
 if TYPE_CHECKING:
     from torchlint.facts.autograd.flows import Flows
-
-PARTS = (Op.ELEMENT, Op.SUBSCRIPT)
-"""What gives a part of an answer."""
 
 
 def answers_with_graph(flows: Flows) -> frozenset[Value]:

@@ -15,12 +15,10 @@ from torchlint.facts.values.domain import Differentiable, External, Instance, Mo
 from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.kinds import PARTS
 
 UNSEEN = (Unknown, External, Differentiable, Module)
 """What may be called that is no function and no class of the file; what proves to be a module is one of others."""
-
-PARTS = (Op.ELEMENT, Op.SUBSCRIPT)
-"""What is taken out of what ``modules()`` gives."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from functools import partial
 from torchlint import torch_api
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.graph import Function, Mode, Op, Store, Value
+from torchlint.facts.values.kinds import PARTS
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
-from torchlint.facts.values.written_tables import PARTS, writes
+from torchlint.facts.values.written_tables import writes
 
 GIVING_ON = (torch_api.History.KEEPS, torch_api.History.SELF)
 

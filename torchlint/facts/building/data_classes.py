@@ -69,7 +69,12 @@ class DataField:
 def has_fields(cls: Class) -> bool:
     """Whether Python writes the ``__init__`` of a class: it has none, and inherits none that is not seen."""
     is_plain = not DECORATORS.isdisjoint(cls.decorators) and not cls.bases
-    return "__init__" not in cls.methods and (is_plain or (bool(cls.bases) and NAMED_TUPLES.issuperset(cls.bases)))
+    return "__init__" not in cls.methods and (is_plain or is_named_tuple(cls))
+
+
+def is_named_tuple(cls: Class) -> bool:
+    """Whether the fields of a class are the items of a tuple."""
+    return bool(cls.bases) and NAMED_TUPLES.issuperset(cls.bases)
 
 
 def fields_of(node: cst.ClassDef, full_name: Callable[[cst.CSTNode], str | None]) -> Iterator[DataField]:

@@ -9,12 +9,12 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.building.data_classes import (
-    NAMED_TUPLES,
     TUPLE_MAKERS,
     DataField,
     define_initializer,
     fields_of,
     has_fields,
+    is_named_tuple,
     named_tuple,
 )
 from torchlint.facts.building.decorating import alters_arguments, converts_result, makes_cache, may_replace, puts_away
@@ -187,8 +187,7 @@ class DefinitionBuilder(ExpressionBuilder):
         """Whether a value is a class of named tuples of this file, by the name under which it is defined."""
         if named.op not in (Op.READ, Op.CLASS):
             return False
-        found = (cls for cls in self.fields if cls.name == named.name and cls.bases)
-        return any(NAMED_TUPLES.issuperset(cls.bases) for cls in found)
+        return any(cls.name == named.name and is_named_tuple(cls) for cls in self.fields)
 
     def operator(self, node: cst.Call, name: str, given: Sequence[Value]) -> Value | None:
         """What a call of an imported function is, also where it makes a class: ``namedtuple("Sums", "loss steps")``."""

@@ -42,6 +42,10 @@ class Op(Symbol):
     UNKNOWN = auto()
 
 
+PARTS = (Op.ELEMENT, Op.SUBSCRIPT)
+"""What gives a part of a value: an item of a pair that is unpacked, a view of a tensor."""
+
+
 class Rest(Symbol):
     """What a condition leaves of a NARROWED value, by its name."""
 

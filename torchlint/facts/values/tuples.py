@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.data_classes import NAMED_TUPLES
+from torchlint.facts.building.data_classes import is_named_tuple
 from torchlint.facts.values.domain import BOTTOM, Abstract, Atom, Container, Derived, Tensor, is_graphless
 from torchlint.facts.values.graph import Class, Op, Value
 
@@ -36,7 +36,7 @@ def fields_of_record(cls: Class, key: str | int | None) -> tuple[str, ...]:
     https://docs.python.org/3/library/typing.html#typing.NamedTuple
     """
     initializer = cls.methods.get("__init__")
-    if initializer is None or not cls.bases or not NAMED_TUPLES.issuperset(cls.bases):
+    if initializer is None or not is_named_tuple(cls):
         return ()
     names = tuple(parameter.name for parameter in initializer.parameters[1:])
     if key is None:

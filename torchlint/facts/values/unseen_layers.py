@@ -14,15 +14,13 @@ from torchlint.facts.values.domain import External, Unknown, surely_graphless, s
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module, is_module_class, is_of_others
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.kinds import PARTS
 from torchlint.facts.values.known import Known
 from torchlint.facts.values.loss_forms import is_index
 from torchlint.facts.values.reaching import reached
 
 SIZES = frozenset(["shape", "dtype", "device", "ndim", "size", "dim", "numel"])
 """What is asked of a tensor without computing with it."""
-
-PARTS = (Op.ELEMENT, Op.SUBSCRIPT)
-"""What gives a part of an answer: of a pair that is unpacked."""
 
 
 class UnseenLayers:

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from torchlint import torch_api
 from torchlint.facts.values.domain import Atom, Derived, History, Tensor, Unknown, is_live, sorted_values
 from torchlint.facts.values.graph import Function, Mode, Op, Store, Value, ValueGraph
+from torchlint.facts.values.kinds import PARTS
 from torchlint.facts.values.known import Known
 from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.torch_calls import OF_WHOLE, WHOLE
-
-PARTS = (Op.SUBSCRIPT, Op.ELEMENT)
-"""What gives a view of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
