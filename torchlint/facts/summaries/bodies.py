@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from torchlint.facts.building.names import all_parameters
 from torchlint.facts.summaries import receivers
 from torchlint.facts.summaries.effect_kinds import EffectSummary
 from torchlint.facts.summaries.following import followed
-from torchlint.facts.summaries.parts import SUM, Part, PartKind
+from torchlint.facts.summaries.parts import SUM, Part, PartKind, Shape
 from torchlint.facts.summaries.skeletons import function_syntax
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -22,7 +22,8 @@ from torchlint.facts.summaries.summary import (
     ParameterSummary,
 )
 from torchlint.facts.summaries.units import Unit
-from torchlint.facts.values.graph import Class, Function, Loop, Mode, Op, Value
+from torchlint.facts.summaries.write_summary import WriteSummary
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Mode, Op, Store, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.summaries.linking import Linker
@@ -64,21 +65,11 @@ class Bodies:
             calls.append(self._call(call, function, unit, loops, calls))
         function.result = self._linker.make(Op.PHI, (), function, name="<result>")
         given_back = () if function.is_converted else summary.result
-        known = tuple(
-            part
-            for part in given_back
-            if not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
-        )
-        if known:
-            function.result.feed(self._linker.value_of(known, unit, function))
-        for part in given_back:
-            if _comes_of_calls(part):
-                function.result.feed(self._returned(part, calls, unit, function))
-            elif part.kind is PartKind.OWN:
-                path = part.name.split(".") if part.name else ()
-                function.result.feed(self._attribute(function.parameters[0], path, Mode.INHERITED))
-            elif part.kind is PartKind.RECORD:
-                function.result.feed(self._record(part, unit, function))
+        known = tuple(filter(_is_told_by_itself, given_back))
+        for value in self._values(given_back, calls, unit, function):
+            function.result.feed(value)
+        for write in summary.writes:
+            self._write(write, calls, unit, function)
         self._tell(function, summary, unit)
         for told in summary.hands_over if function.name != "__init__" else ():
             self._foreign.handing_over.update(receivers.link(self._linker, told, function, unit))
@@ -148,6 +139,36 @@ class Bodies:
             self._foreign.lengthened[function] = summary.lengthened
         if summary.cuts:
             self._foreign.cuts[function] = summary.cuts
+
+    def _values(self, shape: Shape, calls: list[Value], unit: Unit, function: Function) -> Iterator[Value]:
+        """What a function hands to others, by its shape; ``calls`` are those that its summary tells."""
+        known = tuple(filter(_is_told_by_itself, shape))
+        if known:
+            yield self._linker.value_of(known, unit, function)
+        for part in shape:
+            if _comes_of_calls(part):
+                yield self._returned(part, calls, unit, function)
+            elif part.kind is PartKind.OWN:
+                path = part.name.split(".") if part.name else ()
+                yield self._attribute(function.parameters[0], path, Mode.INHERITED)
+            elif part.kind is PartKind.RECORD:
+                yield self._record(part, unit, function)
+
+    def _write(self, write: WriteSummary, calls: list[Value], unit: Unit, function: Function) -> None:
+        """Say what a function writes into an object that it is given."""
+        holder, make = function.parameters[write.position], self._linker.make
+        for step in write.path:
+            op = Op.ATTRIBUTE if step.attribute else Op.SUBSCRIPT
+            keys = () if step.attribute else (step.key,)
+            holder = make(op, (holder,), function, name=step.attribute, keys=keys)
+        kind = Kind.ASSIGN if write.attribute else Kind.INSERT
+        for value in self._values(write.written, calls, unit, function):
+            self._foreign.stores.append(
+                Store(
+                    kind, value, function, None, Mode.INHERITED, function.syntax,
+                    holder=holder, attribute=write.attribute, is_item=write.is_item, key=write.key,
+                )
+            )  # fmt: skip
 
     def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
         """What a function returns of what it calls, by itself or in a tuple."""
@@ -284,6 +305,11 @@ def _comes_of_calls(part: Part) -> bool:
     return part.kind is PartKind.CONTAINER and any(
         one.kind is PartKind.SUMMED or _comes_of_calls(one) for _, shape in part.items for one in shape
     )
+
+
+def _is_told_by_itself(part: Part) -> bool:
+    """Whether a part says what something is without the calls, the object and the records of the function."""
+    return not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
 
 
 def _next_initializer(cls: Class | None) -> Function | None:

@@ -62,6 +62,10 @@ class Keeps:
         self._given = GivenParts(facts)
         self._known: dict[Function, tuple[KeepSummary, ...]] = {}
 
+    def stores_of(self, function: Function) -> Sequence[Store]:
+        """What a function itself keeps anywhere, in the order of the program."""
+        return self._stores.get(function, ())
+
     def of(self, function: Function) -> tuple[KeepSummary, ...]:
         """What a function keeps, by itself or by functions of its file."""
         if function not in self._known:

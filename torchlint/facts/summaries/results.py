@@ -35,20 +35,23 @@ class Results:
 
     def of(self, function: Function, calls: list[Value]) -> Shape:
         """What a function returns on its paths; ``calls`` are those that its summary tells."""
-        parts: list[Part] = []
-        for value in choices(function.result):
-            base, path = path_from_parameter(value, function)
-            if (told := self._by_a_call(value, calls)) is not None:
-                parts.append(told)
-            elif base == 0 and function.owner is not None and (path or not is_of_class(function)):
-                parts.append(Part(PartKind.OWN, ".".join(path)))
-            elif (row := self._row(value, calls)) is not None:
-                parts.append(row)
-            elif makes_record(self._facts, value) and (record := self._record(value)) is not None:
-                parts.append(record)
-            else:
-                parts += self.shapes.of(value)
-        return tuple(dict.fromkeys(parts))
+        return self.shape_of(function.result, function, calls) if function.result is not None else ()
+
+    def shape_of(self, value: Value, function: Function, calls: list[Value]) -> Shape:
+        """What a function hands to others with a value of its own, be it by one of its ``calls``."""
+        return tuple(dict.fromkeys(part for one in choices(value) for part in self._parts(one, function, calls)))
+
+    def _parts(self, value: Value, function: Function, calls: list[Value]) -> Sequence[Part]:
+        base, path = path_from_parameter(value, function)
+        if (told := self._by_a_call(value, calls)) is not None:
+            return [told]
+        if base == 0 and function.owner is not None and (path or not is_of_class(function)):
+            return [Part(PartKind.OWN, ".".join(path))]
+        if (row := self._row(value, calls)) is not None:
+            return [row]
+        if makes_record(self._facts, value) and (record := self._record(value)) is not None:
+            return [record]
+        return self.shapes.of(value)
 
     def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
         """What is returned is the result of one of ``calls``, an item of it, or computed from it; None for all else."""

@@ -39,6 +39,7 @@ from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import MOST_CALLS, CallSummary, ClassSummary, FunctionSummary, Summary
+from torchlint.facts.summaries.writes import writes_of
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.arithmetic import Arithmetic
@@ -152,11 +153,12 @@ class _Summariser:
 
     def _function(self, function: Function) -> FunctionSummary:
         calls, trains = self._calls(function), self.facts.steps.trains(function)
+        told = list(calls)
         keeps = self._keeps.of(function)
         return FunctionSummary(
             name=function.name,
             parameters=tuple(map(self._parameters.of, function.parameters)),
-            result=self._results.of(function, list(calls)),
+            result=self._results.of(function, told),
             decorators=function.decorators,
             guard=function.guard.value,
             is_left_open=is_left_open(function),
@@ -171,6 +173,7 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=(*calls.values(), *self._handed(function)),
             keeps=keeps,
+            writes=writes_of(function, self._keeps.stores_of(function), partial(self._results.shape_of, function=function, calls=told)),
             effects=(
                 *self._doings.of(function),
                 *self._given_back(function),

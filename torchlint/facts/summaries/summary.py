@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from torchlint.facts.summaries.effect_kinds import EffectSummary
 from torchlint.facts.summaries.parts import Shape
+from torchlint.facts.summaries.write_summary import WriteSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,7 @@ class FunctionSummary:
         memoises: as a decorator it keeps what it decorates returns.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
+        writes: what it writes into the objects that it is given.
         effects: what it does on each call, be it by functions of its file.
         loops: those whose turns may be steps, by their numbers from 0.
         resets: attributes of ``self`` that it sets anew, each with the number of the loop in which it does, or -1.
@@ -309,6 +311,7 @@ class FunctionSummary:
     is_generator: bool = False
     calls: tuple[CallSummary, ...] = ()
     keeps: tuple[KeepSummary, ...] = ()
+    writes: tuple[WriteSummary, ...] = ()
     effects: tuple[EffectSummary, ...] = ()
     loops: tuple[LoopSummary, ...] = ()
     resets: tuple[tuple[str, int], ...] = ()

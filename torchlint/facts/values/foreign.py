@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.effect_kinds import EffectSummary
     from torchlint.facts.summaries.imports import Found
     from torchlint.facts.summaries.summary import HoldSummary, KeepSummary, ViewSummary
+    from torchlint.facts.values.actions import Store
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Loop, Place, Value
     from torchlint.guarding import Guarding
@@ -25,6 +26,7 @@ class Foreign:
     Attributes:
         values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
+        stores: what its functions write into the objects that they are given.
         resets: places that a function sets anew, and globals that it empties, each with the loop in which it does.
         leaves: places that a method sets to what has a graph.
         continues: places of which a method reads what has a graph, before it sets them.
@@ -82,6 +84,7 @@ class Foreign:
     classes: list[Class] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
     resets: list[tuple[Place | Value, Function, Loop | None]] = field(default_factory=list)
     leaves: list[tuple[Place, Function]] = field(default_factory=list)
     continues: list[tuple[Place, Function]] = field(default_factory=list)

@@ -61,11 +61,12 @@ class Solution(Known):
         self._dirty = WorkList()
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
-        self._reaching = graph.stores
+        self._reaching = [*graph.stores]
         self._rewritten: dict[Value, int] = {}
         self._optimistic = True
         self._linked = 0
         self._known_attributes = 0
+        self._known_stores = 0
         self._visits: dict[Value, int] = {}
         self._links = 0
 
@@ -261,6 +262,8 @@ class Solution(Known):
             self._carried[value].add(place)
             self.touch(place)
         self._known_attributes = len(foreign.attributes)
+        self._reaching += foreign.stores[self._known_stores :]
+        self._known_stores = len(foreign.stores)
 
     def given(self, value: Value) -> Abstract:
         """What another file says that ``value`` is; more of that file may be linked on the way."""
