@@ -15,7 +15,7 @@ from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
-from torchlint.facts.values.record_fields import given_for_field
+from torchlint.facts.values.record_fields import calls_between, given_for_field
 from torchlint.facts.values.solve import Solution
 
 PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
@@ -36,6 +36,7 @@ class Ancestry:
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._sources: dict[Value, list[Value]] = {}
         self.given_for_fields: dict[Value, list[Value]] = {}
+        self._between: dict[Value, list[Value]] = {}
         self._brings_none: dict[Value, bool] = {}
         self._ancestors: dict[Value, frozenset[Value]] = {}
         self._given_on: dict[Function, frozenset[Value] | None] = {}
@@ -98,6 +99,7 @@ class Ancestry:
     ) -> frozenset[Value]:
         """See :meth:`of_all`; each root is given with whether the path may leave its function by its parameters."""
         seen: dict[Value, bool] = {}
+        between: set[Value] = set()  # what gives a record on is behind its field, and what else it is given is not
         while pending:
             value, may_ascend = pending.pop()
             if value in seen and (seen[value] or not may_ascend):
@@ -124,7 +126,8 @@ class Ancestry:
                 # What another method has put into an attribute came from whoever called that.
                 ascends = (through_place and not is_here) or (may_ascend and (is_here or _is_lasting(value, source)))
                 pending.append((source, ascends))
-        return frozenset(seen)
+            between.update(self._between.get(value, ()))
+        return frozenset(between.union(seen))
 
     def _is_without_graph(self, value: Value) -> bool:
         if all(map(is_graphless, self.solution.final(value))) and not self._may_hold(value):
@@ -163,6 +166,7 @@ class Ancestry:
             given = given_for_field(solution, value)
             if given is not None:
                 self.given_for_fields[value] = given
+                self._between[value] = calls_between(solution, value)
                 return given
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())

@@ -13,7 +13,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Atom, ClassReference, Container, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS, EXTREMES
 from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Value
-from torchlint.facts.values.library_calls import LIKE_ANOTHER
+from torchlint.facts.values.library_calls import LIKE_ANOTHER, read_from
 from torchlint.facts.values.writing import Use, is_slice
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
@@ -132,6 +132,8 @@ class Arithmetic:
             return []  # a window of a list
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
             return list(value.inputs)
+        if (read := read_from(value)) is not None and self.flows.solution.may_be(read, Container):
+            return [read]
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS | EXTREMES:
             return list(value.arguments)
         if value.op is Op.CALL and self._makes_record(value):

@@ -14,7 +14,7 @@ from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.parameters import gathers, spread_as, star_of
-from torchlint.facts.values.reaching import ends
+from torchlint.facts.values.reaching import ends, reached
 
 if TYPE_CHECKING:
     from torchlint.facts.values.known import Known
@@ -43,6 +43,20 @@ def given_for_field(solution: Known, field: Value) -> list[Value] | None:
     if len(kept) != 1 or not _is_of_record(kept[0]):
         return None
     return _given(solution, field.inputs[0], kept[0], NESTING)
+
+
+def calls_between(solution: Known, field: Value) -> list[Value]:
+    """The calls that give on the record of which an ATTRIBUTE is read, from who reads it to who makes it.
+
+    Args:
+        solution, field: as of :func:`given_for_field`, where that knows what the records were made with.
+
+    Returns:
+        ``out = net(batch)`` of ``out.loss``, where a forward returns the record; not what makes it.
+    """
+    (kept,) = stored_at(solution, field)
+    behind = reached([field.inputs[0]], partial(_behind, solution, kept.function))
+    return [one for one in behind if one.op is Op.CALL and not _makes(solution, kept.function.owner, one)]
 
 
 def _given(solution: Known, record: Value, taken: Value, depth: int) -> list[Value] | None:
