@@ -31,6 +31,11 @@ def _as_item(value: Value) -> str:
     return next((f'["{key}"]' for key, item in pairs if item is value and isinstance(key, str)), "")
 
 
+def _is_nameless_item(value: Value) -> bool:
+    """Whether a value is an item of what the program writes as a whole: ``map(operator.add, totals, terms)``."""
+    return value.op is Op.ELEMENT and value.keys[0] is None and value.syntax is not None
+
+
 def _compared(test: cst.Comparison) -> bool:
     """``self.name == "constant"``."""
     is_string = any(isinstance(c.comparator, cst.SimpleString) for c in test.comparisons)
@@ -107,7 +112,7 @@ class Wording:
         if isinstance(node, cst.AugAssign):
             node = node.target
         text = self.code(node) if node is not None else use.value.name or _as_item(use.value) or "it"
-        return shortened(text)
+        return shortened(f"{text}[...]" if use.node is None and _is_nameless_item(use.value) else text)
 
     def name_in(self, call: Value, value: Value) -> str:
         """How the program writes a value where a call is given it."""

@@ -17,6 +17,7 @@ from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.autograd.shown import shown
 from torchlint.facts.autograd.trained_methods import answers_with_graph, graph_begun_at
 from torchlint.facts.autograd.unseen_training import is_given_what_trains
+from torchlint.facts.values.dictionaries import of_pair
 from torchlint.facts.values.domain import (
     Argument,
     Carrier,
@@ -103,6 +104,7 @@ class Flows(Liveness):
         return self._is_spent(value, seen) and not self.spent_roots.isdisjoint(seen)
 
     def _is_spent(self, value: Value, seen: set[Value]) -> bool:
+        value = of_pair(value)
         if value in seen:
             return True  # by itself a circle says neither: whoever asks looks whether a backward was met
         seen.add(value)

@@ -98,7 +98,7 @@ class StatementBuilder(DefinitionBuilder):
     def _augmented(self, node: cst.AugAssign) -> None:
         old, added = self.visit(node.target), self.visit(node.value)
         new = self.make(Op.OPERATION, (old, added), node, name=type(node.operator).__name__)
-        if added.op is Op.CONTAINER:
+        if added.op is Op.CONTAINER or (isinstance(node.operator, cst.AddAssign) and _begins_as_list(old)):
             self.spread(added, node.value, old, node.target)
         self.update(node.target, new, added, node.value)
 
@@ -336,3 +336,10 @@ def assigned_in_header(node: cst.For | cst.While) -> set[str]:
 def _takes_all(node: cst.Slice) -> bool:
     """``rows[:]``"""
     return node.lower is None and node.upper is None
+
+
+def _begins_as_list(value: Value) -> bool:
+    """Whether a variable was made as a list that is written there, be it before the loop that goes on with it."""
+    while value.op is Op.PHI and value.inputs and value.inputs[0] is not value:
+        value = value.inputs[0]
+    return value.op is Op.CONTAINER and isinstance(value.syntax, cst.List | cst.ListComp)

@@ -19,7 +19,7 @@ from torchlint.facts.keeping.views import Views
 from torchlint.facts.keeping.ways import View
 from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.turn import Repetition, Turn
-from torchlint.facts.values.choices import held_in
+from torchlint.facts.values.choices import choices, held_in
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method
 from torchlint.facts.values.novelty import unpacked
@@ -238,7 +238,12 @@ class _Search:
         return replace(kept, is_window=holder.is_window, is_bounded=holder.is_bounded)
 
     def _items(self, value: Value, syntax: cst.CSTNode | None) -> list[Use]:
-        """What is put in: the value itself, or what is in the tuple, the dict or the record that is written there."""
+        """What is put in: the value itself, or what is in the tuple, the dict or the record that is written there.
+
+        Or what is written so for each of those that a list is extended by, ``firsts += [(key, row[0]) for ...]``.
+        """
+        if (made := self._comprehension(value)) is not None and isinstance(made.syntax, cst.BaseSimpleComp):
+            value, syntax = made.inputs[0], made.syntax.elt
         found, pending = [], [value]
         while pending:
             current = pending.pop(0)
@@ -249,6 +254,14 @@ class _Search:
             else:
                 found.append(current)
         return parts(value, syntax, found)
+
+    def _comprehension(self, value: Value) -> Value | None:
+        """What computes each of those that a list is extended by, be it in a function of the file that returns them."""
+        made = value.inputs[0] if value in self.views.spread else None
+        functions = self.solution.functions_of(made) if made is not None and made.op is Op.CALL else []
+        results = choices(functions[0].result) if len(functions) == 1 else [made] if made is not None else []
+        one = results[0] if len(results) == 1 else None
+        return one if one is not None and isinstance(one.syntax, cst.BaseSimpleComp) else None
 
     def _is_made_in_turn(self, view: View, repetition: Repetition) -> bool:
         """Whether each turn computes, or loads, a base of its own."""

@@ -21,7 +21,7 @@ from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Plain
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Function, Kind, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
@@ -242,17 +242,17 @@ class Views:
 
     def _is_walked(self, item: Value) -> bool:
         """Whether a loop takes one ELEMENT after the other, or ``rows.extend(hidden)`` does."""
-        if item in self._spread:
+        if item in self.spread:
             return True
         base, loop = item.inputs[0], item.loop
         over = loop.iterable if loop is not None and loop is not base.loop else None
         return over is not None and base in iterated(over)
 
     @cached_property
-    def _spread(self) -> frozenset[Value]:
+    def spread(self) -> frozenset[Value]:
         """What stands for each item of what a list is extended by, or a dictionary updated with."""
-        stores = (one for one in self.solution.graph.stores if one.call is not None and one.syntax is None)
-        return frozenset(one.value for one in stores if one.value.op is Op.ELEMENT)
+        stores = (one for one in self.solution.graph.stores if one.kind is Kind.INSERT and one.syntax is None)
+        return frozenset(one.value for one in stores if one.value.op is Op.ELEMENT and not one.is_item)
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
         """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""

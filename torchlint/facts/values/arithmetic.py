@@ -58,8 +58,8 @@ class Arithmetic:
             scaled = self._trace(step, source, updates, known)
             if scaled is not None:
                 arrived.append(scaled)
-                if value.op is Op.PHI:
-                    known[value] = any(arrived)  # what an inner loop adds to it comes from there, too
+                if not operands:
+                    known[value] = any(arrived)  # what an inner loop adds to it, or puts into it, comes from there, too
         if not arrived:
             return None
         scales = any(arrived)
@@ -131,11 +131,11 @@ class Arithmetic:
         if _is_slice(value) and self.flows.solution.may_be(value.inputs[0], Container):
             return []  # a window of a list
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
-            return list(value.inputs)
+            return [*value.inputs, *self._put_into(value)]
         if (read := read_from(value)) is not None and self.flows.solution.may_be(read, Container):
             return [read]
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS | EXTREMES:
-            return list(value.arguments)
+            return [*value.arguments, *self._put_into(value)]
         if value.op is Op.CALL and self._makes_record(value):
             return list(value.arguments)
         return [value.inputs[0]] if value.op is Op.ATTRIBUTE and self._is_field(value) else []
@@ -171,6 +171,11 @@ class Arithmetic:
     def written_into(self, value: Value) -> Sequence[Use]:
         """What is written into a tensor once it is computed: ``fresh = proto.clone()``, then ``fresh[i] = row``."""
         return self._written.get(value, ())
+
+    def _put_into(self, made: Value) -> list[Value]:
+        """What is put under keys of a container once it is made."""
+        is_container = made in self._written and self.flows.solution.may_be(made, Container)
+        return [use.value for use in self._written[made]] if is_container else []
 
     @cached_property
     def _written(self) -> dict[Value, list[Use]]:
