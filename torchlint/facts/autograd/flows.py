@@ -139,7 +139,9 @@ class Flows(Liveness):
             Op.CONTAINER,
         ):
             return False
-        inputs = [source for source in self.ancestry.sources(value) if self.carries(source)]
+        is_item = value.op is Op.ELEMENT  # of a record, maybe, which has no graph but in its fields
+        sources = self.ancestry.sources(value)
+        inputs = [one for one in sources if self.carries(one) or (is_item and one in self.spent_roots)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
 
     def touches_spent(self, value: Value) -> bool:

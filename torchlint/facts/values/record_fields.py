@@ -125,13 +125,23 @@ def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Va
     if _makes(solution, initializer.owner, value):
         return ()
     if value.op is Op.PARAMETER:
-        return solution.arguments_of(value)
+        return solution.arguments_of(value) or _receivers(solution, value)
     if value.op in (Op.PHI, Op.NARROWED):
         return value.inputs
     if value.op in (Op.READ, Op.ATTRIBUTE):
         return stored_at(solution, value)
     results = [function.result for function in solution.functions_of(value)] if value.op is Op.CALL else []
     return [one for one in results if one is not None] if None not in results else ()
+
+
+def _receivers(solution: Known, parameter: Value) -> Sequence[Value]:
+    """The objects of which calls ask for a method, for its ``self``; none where one is not seen."""
+    method = parameter.function
+    if method.owner is None or method.is_static or parameter not in method.parameters[:1]:
+        return ()
+    found = [solution.passed(call, method, 0) for call in solution.callers.get(method, {})]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else ()
 
 
 def _makes(solution: Known, cls: Class | None, call: Value) -> bool:
