@@ -99,10 +99,10 @@ def test_sums_in_a_record_whose_method_makes_the_loss(tmp_path: Path, added: str
 
 
 @pytest.mark.parametrize("added", ["kept += parts(loss)", "kept.extend(parts(loss))", "kept += [*parts(loss)]"])
-@pytest.mark.parametrize(("ending", "found"), [("", ["run.py: TLK102 warning"]), (".item()", [])])
+@pytest.mark.parametrize(("ending", "found"), [("", ["TLK102"]), (".item()", [])])
 def test_a_list_is_made_longer_by_what_a_function_gives(
     tmp_path: Path, added: str, ending: str, found: list[str]
 ) -> None:
     parts = f"def parts(loss):\n        return [part{ending} for part in (loss, loss)]"
     source = fit(parts, "kept = []", added, "return [float(one) for one in kept]")
-    assert Project(tmp_path, {"run.py": source}).found() == found
+    assert [one.split()[1] for one in Project(tmp_path, {"run.py": source}).found()] == found

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.linking import Linker
 
 
+_OF_PARAMETERS = (PartKind.GIVEN, PartKind.COMPUTED)
+"""What a function is given, or what it computes from that."""
+
+
 class Bodies:
     """Fills the functions that one file's linker has made."""
 
@@ -162,7 +166,13 @@ class Bodies:
             keys = () if step.attribute else (step.key,)
             holder = make(op, (holder,), function, name=step.attribute, keys=keys)
         kind = Kind.ASSIGN if write.attribute else Kind.INSERT
-        for value in self._values(write.written, calls, unit, function):
+        given = [part for part in write.written if part.kind in _OF_PARAMETERS and part.name == function.full_name]
+        others = tuple(part for part in write.written if part not in given)
+        written = (
+            self._of(function.parameters[part.position], function, is_computed=part.kind is PartKind.COMPUTED)
+            for part in given
+        )
+        for value in (*written, *self._values(others, calls, unit, function)):
             self._foreign.stores.append(
                 Store(
                     kind, value, function, None, Mode.INHERITED, function.syntax,
@@ -176,7 +186,7 @@ class Bodies:
             called = calls[part.position]
             for key, _ in part.items:
                 called = self._linker.make(Op.ELEMENT, (called,), function, keys=(key,))
-            return self._of_call(called, function, is_computed=part.flag)
+            return self._of(called, function, is_computed=part.flag)
         items = [
             self._returned(shape[0], calls, unit, function)
             if any(map(_comes_of_calls, shape))
@@ -188,9 +198,9 @@ class Bodies:
                 items[position] = self._sum_of(items[shape[0].position], function)
         return self._linker.make(Op.CONTAINER, tuple(items), function, keys=tuple(key for key, _ in part.items))
 
-    def _of_call(self, call: Value, function: Function, *, is_computed: bool) -> Value:
-        """What a call returns, or a tensor that is computed from that."""
-        return self._linker.make(Op.OPERATION, (call,), function) if is_computed else call
+    def _of(self, value: Value, function: Function, *, is_computed: bool) -> Value:
+        """What a call returns, or a parameter is given, or a tensor that is computed from that."""
+        return self._linker.make(Op.OPERATION, (value,), function) if is_computed else value
 
     def _sum_of(self, summands: Value, function: Function) -> Value:
         """The CALL that sums up all that a container holds."""
@@ -265,7 +275,7 @@ class Bodies:
         else:
             callee = self._linker.value_of((Part(PartKind.MODULE, flag=True),), unit, function)
         given = [function.parameters[position] for _, position in summary.arguments]
-        given += [self._of_call(earlier[number], function, is_computed=flag) for _, number, flag in summary.computed]
+        given += [self._of(earlier[number], function, is_computed=flag) for _, number, flag in summary.computed]
         keys = (None, *(key for key, *_ in (*summary.arguments, *summary.computed)))
         call = self._linker.make(Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=mode, loop=loop)
         call.evaluating = summary.evaluating

@@ -173,7 +173,11 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=(*calls.values(), *self._handed(function)),
             keeps=keeps,
-            writes=writes_of(function, self._keeps.stores_of(function), partial(self._results.shape_of, function=function, calls=told)),
+            writes=writes_of(
+                function,
+                self._keeps.stores_of(function),
+                partial(self._results.shape_of, function=function, calls=told),
+            ),
             effects=(
                 *self._doings.of(function),
                 *self._given_back(function),

@@ -19,9 +19,7 @@ AS_THEY_ARE = (PartKind.GIVEN, PartKind.CONTAINER, PartKind.RESULT)
 """Parts that say what something is, and of which what is added to another thing is computed."""
 
 
-def writes_of(
-    function: Function, stores: Sequence[Store], shape: Callable[[Value], Shape]
-) -> tuple[WriteSummary, ...]:
+def writes_of(function: Function, stores: Sequence[Store], shape: Callable[[Value], Shape]) -> tuple[WriteSummary, ...]:
     """What a function writes into the objects that it is given, in the order of the program.
 
     Args:
