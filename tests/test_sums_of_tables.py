@@ -8,7 +8,9 @@ import pytest
 from projects import Project, fit
 
 SUMS = {
-    "a comprehension": "def merge(old, new):\n        return {name: old.get(name, 0.0) + term for name, term in new.items()}",
+    "a comprehension": (
+        "def merge(old, new):\n        return {name: old.get(name, 0.0) + term for name, term in new.items()}"
+    ),
     "a choice for each name": (
         "def merge(old, new):\n        return {n: (old[n] + term if n in old else term) for n, term in new.items()}"
     ),

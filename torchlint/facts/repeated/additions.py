@@ -120,11 +120,11 @@ class Additions:
 
     def _of_effect(self, effect: Effect) -> Addition | None:
         """What a function of another file adds to the optimizer that it is given."""
-        holder, *added = effect.given
+        holder, added = next(iter(effect.given), None), effect.given[1:]
         made = [value for value in added if value.op is not Op.CONSTANT]
         if effect.done.kind is EffectKind.GROWS_ANEW:
             made = [effect.call]
-        if not made or not may_be_optimizer(self.solution, holder):
+        if holder is None or not made or not may_be_optimizer(self.solution, holder):
             return None
         statement = self.facts.statement_of(effect.call)
         name = text_of(self._written(effect.call, holder), holder)

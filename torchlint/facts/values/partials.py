@@ -21,7 +21,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameters import spread_as, star_of
-from torchlint.facts.values.starred_arguments import passed_by_star
+from torchlint.facts.values.starred_arguments import passed_by_star, passed_by_stars
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -122,8 +122,9 @@ def bind(
         if position < len(makers):
             offset += sum(isinstance(key, int) for key, _ in items)
     parameters = enumerate(function.parameters)
+    by_name = {**passed_by_stars(call), **named} if call is not None and call.op is Op.CALL else named
     binding = {
-        parameter: named.get(parameter.name, positional.get(position))
+        parameter: by_name.get(parameter.name, positional.get(position))
         for position, parameter in parameters
         if not (bound and position == 0)
     }

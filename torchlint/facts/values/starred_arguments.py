@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.parameters import star_of
+from torchlint.facts.values.parameters import spread_as, star_of
 
 MOST = 4
 """Of so many items of what is spread a value is made, each for one parameter."""
@@ -43,6 +43,17 @@ def passed_by_star(call: Value, function: Function, offset: int, named: set[str]
     items = {one.keys[0]: one for one in call.arguments[at].users if one.op is Op.ELEMENT}
     found = {one: items[i] for i, one in enumerate(free[before:end]) if i in items}
     return found | dict(zip(free[end:], behind, strict=False)) if before <= end else {}
+
+
+def passed_by_stars(call: Value) -> dict[str, Value]:
+    """What a CALL passes under which name by two stars, where the dictionary is written: ``fit(**dict(net=net))``."""
+    found: dict[str, Value] = {}
+    for spread in spread_as(call, "**") if None in call.keys[1:] else ():
+        is_made = spread.op is Op.CALL and spread.callee.name == "builtins.dict"
+        if spread.op is Op.CONTAINER or is_made:
+            items = zip(spread.keys[is_made:], spread.inputs[is_made:], strict=True)
+            found |= {key: item for key, item in items if isinstance(key, str)}
+    return found
 
 
 def _only_by_name(function: Function) -> set[str]:
