@@ -9,6 +9,8 @@ from torchlint.facts.building.own_guards import ENTERING, Definition, is_manager
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.syntax.tree import walk_scope
 
+CLOSING = "contextlib.closing"
+
 LEAVING = "__exit__"
 """The method of an object that runs behind the block."""
 
@@ -33,8 +35,13 @@ def enter(builder: DefinitionBuilder, manager: Value) -> Value:
 
 
 def leave(builder: DefinitionBuilder, manager: Value) -> None:
-    """Behind the block of a ``with``: where a class of the file may be left, its ``__exit__`` is run."""
-    if not _is_generated(builder, manager):
+    """Behind the block of a ``with``: where a class of the file may be left, its ``__exit__`` is run.
+
+    Or its ``close``, by ``contextlib.closing``: https://docs.python.org/3/library/contextlib.html#contextlib.closing.
+    """
+    if manager.op is Op.CALL and manager.callee.name == CLOSING and manager.arguments:
+        _run(builder, manager.arguments[0], "close")
+    elif not _is_generated(builder, manager):
         _run(builder, manager, LEAVING)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
+from torchlint.facts.building.guards import is_setter, mode_of_argument
 from torchlint.facts.building.iteration import COUNTING
 from torchlint.facts.building.names import (
     BUILTINS,
@@ -280,6 +280,10 @@ class ExpressionBuilder(SpreadBuilder):
     def is_tuple_class(self, named: Value) -> bool:
         """Whether a value is a class of named tuples."""
 
+    @abstractmethod
+    def mode_inside(self, manager: Value) -> Mode | None:
+        """The grad mode in a block under a context manager; None where that leaves it alone."""
+
     def _switches_off(self, callee: Value) -> bool:
         """Whether what is called, a function of this file or a method of this object, switches gradients off."""
         owner = self.function.owner
@@ -334,11 +338,9 @@ class ExpressionBuilder(SpreadBuilder):
         if name in ("eval", "train"):
             self._switch(name, function.value, receiver, call)
         elif name == "enter_context" and call.arguments:
-            mode = mode_of_guard(call.arguments[0])
-            self.state.mode = self.state.mode if mode is None else mode
+            self.state.mode = self.mode_inside(call.arguments[0]) or self.state.mode
         elif name == "__enter__":
-            mode = mode_of_guard(receiver)
-            self.state.mode = self.state.mode if mode is None else mode
+            self.state.mode = self.mode_inside(receiver) or self.state.mode
         elif name == "backward" or name in method_names(Holds.BACKWARD, distinctive=True):
             self.run_backward(call, receiver)
         elif name in ("register_buffer", "register_parameter"):

@@ -23,6 +23,8 @@ ENTERING = "__enter__"
 MANAGER = "contextmanager"
 """The end of the names of the decorators that make a context manager of a generator."""
 
+GUARDS_OF_TORCH = SWITCHES.keys() | SETTERS
+
 Definition = cst.FunctionDef | cst.ClassDef | cst.Lambda
 
 
@@ -41,6 +43,27 @@ class OwnGuards:
     def defined(self, name: str) -> list[Definition]:
         """All that the file defines under a name."""
         return self._definitions.get(name, [])
+
+    @cached_property
+    def are_handed_around(self) -> bool:
+        """Whether a guard of torch stands anywhere but at a block or a definition: ``guard = torch.no_grad``.
+
+        Or in a table, an attribute, among arguments; what is entered under another name may be it then.
+        """
+        placed: set[cst.CSTNode] = set()
+        for node in walk(self._module):
+            if isinstance(node, cst.With):
+                placed.update(_called(item.item) for item in node.items)
+            elif isinstance(node, cst.Decorator):
+                placed.add(_called(node.decorator))
+            elif isinstance(node, cst.Expr):
+                placed.add(_called(node.value))
+            elif isinstance(node, cst.Call):
+                placed.update(map(_called, _entered_by(node)))
+            elif isinstance(node, cst.Name | cst.Attribute) and node not in placed:
+                if self._full_name(node) in GUARDS_OF_TORCH:
+                    return True
+        return False
 
     def of(self, definition: Definition, cls: cst.ClassDef | None = None) -> Mode | None:
         """The mode in a block under what a definition makes; that of what it decorates, where it is a decorator.
@@ -153,6 +176,11 @@ class OwnGuards:
             return []
         nodes = (node for node in walk(around) if isinstance(node, cst.Assign))
         return [node.value for node in nodes if any(dotted(one.target) == name for one in node.targets)]
+
+
+def _called(expression: cst.BaseExpression) -> cst.BaseExpression:
+    """What an expression calls; itself where it is no call."""
+    return expression.func if isinstance(expression, cst.Call) else expression
 
 
 def is_manager(decorator: cst.BaseExpression | str) -> bool:

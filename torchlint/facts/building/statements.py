@@ -16,7 +16,7 @@ from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest, says_training
 from torchlint.facts.building.state import State, merge
-from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
+from torchlint.facts.values.graph import Drop, Function, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
 
 STACKS = frozenset(["contextlib.ExitStack", "contextlib.AsyncExitStack"])
@@ -59,7 +59,7 @@ class StatementBuilder(DefinitionBuilder):
         self.visit(node.value)
 
     def _assign(self, node: cst.Assign) -> None:
-        value = self.visit(node.value)
+        value = _guarded(self.visit(node.value), node)
         is_none = value.op is Op.CONSTANT and value.name == "None"
         for target in node.targets:
             held = self._held_by(target.target) if is_none else None
@@ -246,7 +246,7 @@ class StatementBuilder(DefinitionBuilder):
         for item in node.items:
             value = self.visit(item.item)
             guarded |= value.op is Op.CALL and value.callee.name in STACKS  # leaves all guards that are entered on it
-            inside = self._mode_of_helper(value) or mode_of_guard(value)
+            inside = self.mode_inside(value)
             if inside is not None:
                 self.state.mode, guarded = inside, True
             managers.append(value)
@@ -260,11 +260,30 @@ class StatementBuilder(DefinitionBuilder):
         if guarded and self.state is not None:
             self.state.mode = before
 
-    def _mode_of_helper(self, value: Value) -> Mode | None:
-        """The mode inside ``with helper():`` where the helper is a context manager of the project."""
-        if value.op is not Op.CALL or value.callee.op is Op.EXTERNAL:
+    def mode_inside(self, manager: Value) -> Mode | None:
+        """The grad mode in a block under a context manager; None where that leaves it alone."""
+        return self._mode_of_helper(manager) or mode_of_guard(manager) or self._mode_of_unseen(manager)
+
+    def _mode_of_helper(self, manager: Value) -> Mode | None:
+        """The mode inside ``with helper():``, ``with self.helper:`` where the file defines what gives the manager."""
+        if manager.op is Op.ATTRIBUTE:
+            return self.own_guards.named(manager.name)
+        if manager.op is not Op.CALL or manager.callee.op is Op.EXTERNAL:
             return None
-        return entered_mode(value) or self.own_guards.named(value.callee.name)
+        return entered_mode(manager) or self.own_guards.named(manager.callee.name)
+
+    def _mode_of_unseen(self, manager: Value) -> Mode | None:
+        """The mode inside ``with self.guard():``, which may be any of the guards that the file hands around.
+
+        Or ``with guard:``, where that is a parameter and the function runs no backward over what it computes there.
+        """
+        named = manager.callee if manager.op is Op.CALL else manager
+        while named.op is Op.ELEMENT:
+            named = named.inputs[0]  # `for guard in guards: stack.enter_context(guard)`
+        if named.op in (Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CALL) or self.own_guards.defined(named.name):
+            return None
+        is_given = named.op is Op.PARAMETER and "backward" not in self.names.mentioned
+        return Mode.UNKNOWN if is_given or self.own_guards.are_handed_around else None
 
     def _try(self, node: cst.Try | cst.TryStar) -> None:
         before = self.state.copy()
@@ -336,6 +355,17 @@ def assigned_in_header(node: cst.For | cst.While) -> set[str]:
 def _takes_all(node: cst.Slice) -> bool:
     """``rows[:]``"""
     return node.lower is None and node.upper is None
+
+
+def _guarded(value: Value, node: cst.Assign) -> Value:
+    """The function itself of ``evaluate = torch.no_grad()(evaluate)``, which has that guard; else what is assigned."""
+    made = value.callee if value.op is Op.CALL else None
+    mode = mode_of_guard(made) if made is not None and made.op is Op.CALL else None
+    function = value.arguments[0].reference if mode is not None and value.arguments else None
+    if mode is None or not isinstance(function, Function) or path_of(node.targets[0].target) != function.name:
+        return value
+    function.guard = mode
+    return value.arguments[0]
 
 
 def _begins_as_list(value: Value) -> bool:

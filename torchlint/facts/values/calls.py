@@ -59,7 +59,7 @@ from torchlint.facts.values.named_methods import (
 from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, star_of
+from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
@@ -186,7 +186,7 @@ class Calls:
     def _forward(self, value: Value, module: Module) -> Abstract:
         for forward, binding in forwards(self.solution, value, module):
             self._run(value, forward, binding)
-        if module.has_parameters and not is_frozen(self.solution, value.callee):
+        if module.has_parameters and not is_frozen_for(self.solution, value):
             return live(value)
         return differentiate(value, self._arguments(value) or [UNKNOWN])
 
@@ -206,7 +206,7 @@ class Calls:
             result = overridden
         else:
             result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
-        if is_frozen(self.solution, value.callee):
+        if is_frozen_for(self.solution, value):
             # Within the class the parameters train, for other instances; this one gives on what it gets.
             without = frozenset(atom for atom in result if not _may_hold_graph(atom))
             given = differentiate(value, self._arguments(value) or [UNKNOWN])

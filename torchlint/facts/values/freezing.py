@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
-from torchlint.facts.values.graph import Class, Key, Mode, Op, Place, Value
+from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, same_object
 from torchlint.facts.values.reaching import ends
@@ -21,6 +22,21 @@ COPIERS = frozenset(["copy.deepcopy", "copy.copy"])
 """Functions whose result is a module of the same class as the one they are given."""
 
 
+@dataclass(frozen=True)
+class Telling:
+    """A place where modules are told whether their parameters require grad.
+
+    Attributes:
+        at: what is computed there.
+        freezes: they are told not to.
+        subjects: the modules.
+    """
+
+    at: Value
+    freezes: bool
+    subjects: frozenset[Value | Place | Class]
+
+
 def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
 
@@ -29,25 +45,59 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         nowhere made to require grad again, as the networks of a GAN are in turn.
     """
     switched: dict[bool, set[Value | Place | Class]] = {False: set(), True: set()}
+    for telling in _tellings(solution):
+        switched[not telling.freezes] |= telling.subjects
+    switched[False] |= {call for call in solution.graph.of(Op.CALL) if call.callee.name in FREEZING}
+    switched[False] |= solution.graph.foreign.given_frozen
+    frozen = switched[False] - switched[True]
+    return frozenset((frozen | _whole_layers(solution, frozen)) - switched[True] - _owners(solution, switched[True]))
+
+
+def forwards_while_frozen(solution: Solution) -> frozenset[Value]:
+    """Calls of modules between a line that freezes them and one that makes them require grad again.
+
+    Both stand in the function of the call: a generator is trained, with its critic frozen for as long.
+    """
+    told: dict[Function, list[Telling]] = defaultdict(list)
+    for one in _tellings(solution):
+        told[one.at.function].append(one)
+    ways = {function for function, tellings in told.items() if len({one.freezes for one in tellings}) == 2}
+    calls = (call for call in solution.graph.of(Op.CALL) if call.function in ways)
+    return frozenset(call for call in calls if _is_between(solution, call, told[call.function]))
+
+
+def _is_between(solution: Solution, call: Value, tellings: list[Telling]) -> bool:
+    """Whether of the tellings about what a CALL calls the last one before it freezes that, and a later one does not."""
+    if call.callee.op is Op.EXTERNAL:
+        return False
+    subjects = _subjects(solution, call.callee)
+    about = [one for one in tellings if not subjects.isdisjoint(one.subjects)]
+    before = [one for one in about if one.at.index < call.index]
+    is_frozen = bool(before) and max(before, key=lambda one: one.at.index).freezes
+    return is_frozen and any(one.at.index > call.index and not one.freezes for one in about)
+
+
+def _tellings(solution: Solution) -> list[Telling]:
+    """Every place of a file that tells modules whether to require grad, by itself or by what another file does."""
+    found: list[Telling] = []
     for call in solution.graph.of(Op.CALL):
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_":
             flag = call.argument(0, "requires_grad")
-            switched[flag is None or flag.name != "False"] |= _subjects(solution, callee.inputs[0])
+            freezes = flag is not None and flag.name == "False"
+            found.append(Telling(call, freezes, frozenset(_subjects(solution, callee.inputs[0]))))
         elif _detaches_parameter(call) and not _is_written_again(call):
-            switched[False] |= _subjects(solution, callee.inputs[0])
-        elif callee.name in FREEZING:
-            switched[False].add(call)
-    switched[False] |= solution.graph.foreign.given_frozen
+            found.append(Telling(call, True, frozenset(_subjects(solution, callee.inputs[0]))))
     for parameter in solution.graph.foreign.frozen:
         for call, binding in solution.callers[parameter.function].items():
             given = binding.get(parameter)
-            switched[False] |= {call} | (_subjects(solution, given) if given is not None else set())
+            subjects = {call} | (_subjects(solution, given) if given is not None else set())
+            found.append(Telling(call, True, frozenset(subjects)))
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
-            switched[store.value.name != "False"] |= _subjects(solution, store.holder) | _given(solution, store.holder)
-    frozen = switched[False] - switched[True]
-    return frozenset((frozen | _whole_layers(solution, frozen)) - switched[True] - _owners(solution, switched[True]))
+            subjects = _subjects(solution, store.holder) | _given(solution, store.holder)
+            found.append(Telling(store.value, store.value.name == "False", frozenset(subjects)))
+    return found
 
 
 def _whole_layers(solution: Solution, parts: Iterable[Value | Place | Class]) -> set[Value | Place | Class]:

@@ -127,6 +127,11 @@ def is_frozen(solution: Solution, module: Value) -> bool:
     return bool(solution.frozen) and _is_frozen(solution, module, set())
 
 
+def is_frozen_for(solution: Solution, call: Value) -> bool:
+    """Whether the parameters of the module that a CALL runs do not require grad, be it just then."""
+    return call in solution.while_frozen or is_frozen(solution, call.callee)
+
+
 def is_all_frozen(solution: Solution, cls: Class) -> bool:
     """Whether a class of the file freezes each part that it keeps and that has parameters."""
     family = {ancestor.root() for ancestor in cls.lineage()}

@@ -50,10 +50,21 @@ INDEPENDENT = frozenset([Op.CONSTANT, Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CON
 class Solution(Known):
     """What is known of each value, and how it comes to be known; queries read it."""
 
-    def __init__(self, graph: ValueGraph, frozen: frozenset[Value | Place | Class] = frozenset()) -> None:
-        """Start from bottom; ``frozen`` names objects whose parameters do not require grad."""
+    def __init__(
+        self,
+        graph: ValueGraph,
+        frozen: frozenset[Value | Place | Class] = frozenset(),
+        while_frozen: frozenset[Value] = frozenset(),
+    ) -> None:
+        """Start from bottom.
+
+        Args:
+            graph: of the file.
+            frozen: objects whose parameters do not require grad.
+            while_frozen: calls of modules whose parameters do not, just then.
+        """
         super().__init__(graph)
-        self.frozen = frozen
+        self.frozen, self.while_frozen = frozen, while_frozen
         self.objects: dict[Value, Abstract] = {}
         self.fields: dict[Value, dict[Key, Abstract]] = {}
         self.calls = Calls(self)
@@ -167,12 +178,12 @@ class Solution(Known):
             # What was unknown before all was known may still go round in loops: once more, with all of it known.
             if not evidence.draw() and is_settled:
                 break
-        if self.frozen:  # that is looked for far back, where nothing is watched
+        if self.frozen or self.while_frozen:  # that is looked for far back, where nothing is watched
             self._settle()
 
-    def anew(self, frozen: frozenset[Value | Place | Class]) -> Solution:
-        """The same graph solved with what was found ``frozen``; of this one nothing may be asked afterwards."""
-        found = Solution(self.graph, frozen)
+    def anew(self, frozen: frozenset[Value | Place | Class], while_frozen: frozenset[Value]) -> Solution:
+        """The same graph solved with what was found frozen; of this one nothing may be asked afterwards."""
+        found = Solution(self.graph, frozen, while_frozen)
         vars(self).clear()  # it would wait in circles for the garbage collector, with the whole tree
         found.solve()
         return found
