@@ -1,47 +1,49 @@
-"""A class of another file that keeps the last few of what it is given, by a slice of its own list."""
+"""Lists that functions of other files keep at a length: what goes in there makes room for itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from projects import Project
+from projects import Project, fit
 
-KEEPER = """
-    import copy
-
-    class Keeper:
-        def __init__(self, size):
-            self.size, self.kept = size, []
-
-        def add(self, model):
-            {add}
+KEEPING = """
+    def keep(rows, value):
+        {lines}
 """
 
-MAIN = """
-    import torch
-    from torch import nn
-    from keeper import Keeper
+AT_A_LENGTH = [
+    "rows.append(value)\n        if len(rows) > 3:\n            rows.pop(0)",
+    "rows.append(value)\n        del rows[:-3]",
+    "rows.append(value)\n        while len(rows) > 3:\n            del rows[0]",
+    "if len(rows) >= 3:\n            rows.pop(0)\n        rows.append(value)",
+]
 
-    def main(loader):
-        net, keeper = nn.Linear(8, 3), Keeper(3)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for x, y in loader:
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(net(x), y).backward()
-            optimizer.step()
-            keeper.add(net)
-"""
+GROWING = [
+    "rows.append(value)",
+    "rows.append(value)\n        if rows:\n            print(rows[0])",
+    "rows.append(value)\n        if len(rows) > 3:\n            print(rows[0])",
+]
 
 
-@pytest.mark.parametrize(
-    ("add", "found"),
-    [
-        ("self.kept.append(copy.deepcopy(model)); self.kept = self.kept[-self.size:]", []),
-        ("self.kept = self.kept[1 - self.size:] + [copy.deepcopy(model)]", []),
-        ("self.kept.append(copy.deepcopy(model))", ["main.py: TLK405 error"]),
-    ],
-)
-def test_a_slice_of_a_list_is_no_sum_of_what_is_in_it(tmp_path: Path, add: str, found: list[str]) -> None:
-    told = Project(tmp_path, {"keeper.py": KEEPER.format(add=add), "main.py": MAIN}).found()
-    assert [one for one in told if "TLK301" not in one] == found
+@pytest.mark.parametrize("lines", AT_A_LENGTH)
+def test_the_last_few_copies_of_a_model_are_no_growing_list(tmp_path: Path, lines: str) -> None:
+    run = fit("import copy\n    from keeping import keep", "rows = []", "keep(rows, copy.deepcopy(net.state_dict()))")
+    files = {"keeping.py": KEEPING.format(lines=lines), "run.py": run}
+    assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize("lines", GROWING)
+def test_all_of_them_are(tmp_path: Path, lines: str) -> None:
+    run = fit("import copy\n    from keeping import keep", "rows = []", "keep(rows, copy.deepcopy(net.state_dict()))")
+    files = {"keeping.py": KEEPING.format(lines=lines), "run.py": run}
+    assert Project(tmp_path, files).found() == ["run.py: TLK405 error"]
+
+
+@pytest.mark.parametrize("lines", AT_A_LENGTH)
+def test_the_last_few_losses_are_a_note(tmp_path: Path, lines: str) -> None:
+    files = {
+        "keeping.py": KEEPING.format(lines=lines),
+        "run.py": fit("from keeping import keep", "rows = []", "keep(rows, loss)"),
+    }
+    assert Project(tmp_path, files).found() == ["run.py: TLK105 note"]

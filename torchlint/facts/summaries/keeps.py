@@ -213,6 +213,8 @@ class Keeps:
         if store.kind is not Kind.INSERT or store.holder is None:
             return False
         made: list[Value | None] = [*allocations_of(self.solution, store.holder)]
+        if store.holder.op is Op.PARAMETER and self._insertions.windows.has([store.holder]):
+            return True
         return is_cut(store) or all(self._insertions.is_bounded(store, one) for one in made or [None])
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:

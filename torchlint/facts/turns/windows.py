@@ -32,7 +32,8 @@ class Windows:
         """What loses a range, or items that nobody uses in a function that asks how many there are."""
         thrown = (one for one in self.solution.graph.resets if one.is_thrown_away)
         resets = [one for one in thrown if not one.is_item or one.function in self._measuring]
-        return frozenset(home for one in resets for home in homes_of(self.solution, one.holder)[1:])
+        homes = frozenset(home for one in resets for home in homes_of(self.solution, one.holder)[1:])
+        return homes.union(one.holder for one in resets if one.holder.op is Op.PARAMETER)
 
     @cached_property
     def _measuring(self) -> frozenset[Function]:
