@@ -636,3 +636,48 @@ search(optuna.create_study())
 )
 def test_a_search_makes_one_in_each_trial(starts: str, count: int) -> None:
     assert levels(SEARCHED.replace("STARTS", starts)) == [Level.NOTE] * count
+
+
+SCENE = """
+from functools import partial
+from torchvision.io import {reader}
+class Scene:
+    def __init__(self, name):
+        {read}
+        self.views = {views}
+    def view(self, side=8):
+        return nn.functional.interpolate(self.pictures, size=side)
+{use}
+"""
+READ_FILM = {
+    "reader": "read_video",
+    "read": 'self.pictures = read_video(name)[0].to("cuda").float() / 255',
+    "views": '{"small": partial(self.view, side=4)}',
+    "use": "for name in names:\n    print(Scene(name).views)\n    model(torch.rand(3, 3))",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"read": "pictures, sound, said = read_video(name)\n        self.pictures = pictures[::2] - 0.5"},
+        {"reader": "read_image", "read": "self.pictures = read_image(name)"},
+        {"views": "[self.view]"},
+    ],
+)
+def test_an_object_has_what_it_reads_from_a_film_or_a_picture(changed: dict[str, str]) -> None:
+    assert ways(SCENE.format(**{**READ_FILM, **changed})) == [Through.OBJECT]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"read": "pictures, sound, said = read_video(name)\n        self.speed = said['video_fps']"},
+        {"read": "self.length = len(read_video(name)[0])"},
+        {"views": '{"small": partial(Scene.view, side=4)}'},
+        {"use": "scene = Scene(first)\nfor x in DataLoader(data):\n    model(scene.views)"},
+    ],
+)
+def test_what_is_said_of_a_film_weighs_nothing(changed: dict[str, str]) -> None:
+    assert not ways(SCENE.format(**{**READ_FILM, **changed}))

@@ -23,6 +23,7 @@ class Meaning(Enum):
     OPTIMIZER = "an optimizer"
     SCHEDULE = "a schedule of learning rates"
     SOUND = "a pair: a tensor that is read from a file, and a number"
+    FILM = "three things that are read from a file: pictures and sound as tensors, and what is said of them"
     PICTURE = "a tensor without a graph, whatever it is made of"
     MODEL_FIRST = "a tuple of a module and what prepares its inputs"
     APPLIES = "a container of what its first argument gives for each item"
@@ -106,6 +107,13 @@ _SINGLE: dict[str, Meaning] = {
     "rich.progress.track": Meaning.FIRST,
     "peft.get_peft_model": Meaning.FIRST,
     "torchaudio.load": Meaning.SOUND,
+    # https://docs.pytorch.org/vision/stable/io.html
+    "torchvision.io.read_video": Meaning.FILM,
+    **dict.fromkeys(
+        ["torchvision.io.read_image", "torchvision.io.decode_image", "torchvision.io.decode_jpeg",
+         "torchvision.io.decode_png", "torchvision.io.read_file"],
+        Meaning.PICTURE,
+    ),
     # https://github.com/mlfoundations/open_clip, https://github.com/openai/CLIP
     "clip.load": Meaning.MODEL_FIRST,
     "open_clip.create_model_and_transforms": Meaning.MODEL_FIRST,

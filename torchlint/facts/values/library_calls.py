@@ -67,6 +67,7 @@ METHODS_OF_CONTAINERS = frozenset(
 
 _TUPLES: dict[Meaning, tuple[Abstract, ...]] = {
     Meaning.SOUND: (NO_GRAPH, PLAIN),
+    Meaning.FILM: (NO_GRAPH, NO_GRAPH, PLAIN),
     Meaning.MODEL_FIRST: (frozenset([Module()]), UNKNOWN, UNKNOWN),
 }
 """What is in the tuples that libraries give."""
