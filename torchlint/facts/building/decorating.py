@@ -18,6 +18,9 @@ CACHES = frozenset(["lru_cache", "cache", "alru_cache"])
 HARMLESS = sys.stdlib_module_names | {"torch"}
 """Packages whose decorators are known."""
 
+ADDING = frozenset(["append", "add"])
+"""Methods of lists and sets that take one more."""
+
 REGISTERING = "regist"
 """What stands in the names of decorators that put a function into a table, and leave it as it is."""
 
@@ -67,26 +70,35 @@ def makes_cache(decorator: ScopeNames) -> bool:
     return not CACHES.isdisjoint(decorator.mentioned)
 
 
-def puts_away(decorator: cst.FunctionDef) -> bool:
-    """Whether a decorator puts a function under a key, and gives it back as it is: ``TABLE[name] = function``.
+def puts_away(decorator: cst.FunctionDef, *, is_method: bool = False) -> bool:
+    """Whether a decorator keeps a function, and gives it back as it is: ``TABLE[name] = f``, ``self.rows.append(f)``.
 
     Args:
         decorator: a function that does so with what it is given, or one that makes such.
+        is_method: whether its own first parameter is the object that keeps it.
     """
     inner = decorator.body.body if isinstance(decorator.body, cst.IndentedBlock) else ()
-    return _files_given(decorator) or any(_files_given(one) for one in inner if isinstance(one, cst.FunctionDef))
+    own = _files_given(decorator, 1 if is_method else 0)
+    return own or any(_files_given(one, 0) for one in inner if isinstance(one, cst.FunctionDef))
 
 
-def _files_given(decorator: cst.FunctionDef) -> bool:
-    nodes, given = list(walk_scope(decorator.body)), [one.name.value for one in decorator.params.params[:1]]
+def _files_given(decorator: cst.FunctionDef, position: int) -> bool:
+    nodes = list(walk_scope(decorator.body))
+    given = [one.name.value for one in decorator.params.params[position : position + 1]]
     results = [node.value for node in nodes if isinstance(node, cst.Return)]
     stores = (node for node in nodes if isinstance(node, cst.Assign) and _is_named(node.value, given))
     tables = (target.target for store in stores for target in store.targets)
     return (
         bool(results)
         and all(_is_named(result, given) for result in results)
-        and any(isinstance(table, cst.Subscript) for table in tables)
+        and (any(isinstance(table, cst.Subscript) for table in tables) or any(_adds(node, given) for node in nodes))
     )
+
+
+def _adds(node: cst.CSTNode, given: list[str]) -> bool:
+    """``rows.append(function)``, ``table.setdefault(name, []).append(function)``."""
+    is_adding = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ADDING
+    return is_adding and len(node.args) == 1 and _is_named(node.args[0].value, given)
 
 
 def _is_named(node: cst.CSTNode | None, names: list[str]) -> bool:

@@ -66,7 +66,7 @@ class DefinitionBuilder(ExpressionBuilder):
         if isinstance(node, cst.FunctionDef):
             is_async = node.asynchronous is not None
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
-            filled = [value for value in self._decorate(function, node) if _puts_away(value)]
+            filled = [value for value in self._decorate(function, node) if self._puts_away(value)]
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
             function.alters, function.memoises = alters_arguments(node), makes_cache(self.scopes[node])
@@ -151,6 +151,20 @@ class DefinitionBuilder(ExpressionBuilder):
             self._register(decorator, value)
         self.assign(node.name, value, None)
 
+    def _puts_away(self, decorator: Value) -> bool:
+        """Whether a decorator of the file, or what makes one, keeps functions and leaves them as they are.
+
+        A method of that name of any class of the file counts: whose object has it, the fixpoint says.
+        """
+        named = decorator.callee if decorator.op is Op.CALL else decorator
+        if named.op is Op.ATTRIBUTE:
+            methods = (cls.methods[named.name] for cls in self.graph.classes if named.name in cls.methods)
+            written = [one.syntax for one in methods if not one.is_foreign and not one.is_static]
+            return any(isinstance(one, cst.FunctionDef) and puts_away(one, is_method=True) for one in written)
+        function = _function_of(decorator)
+        syntax = function.syntax if function is not None and not function.is_foreign else None
+        return isinstance(syntax, cst.FunctionDef) and puts_away(syntax)
+
     def _register(self, decorator: Value, defined: Value) -> None:
         """``@register("lstm")`` over a class: a function of the file is called with it, and may put it into a table."""
         named = decorator.callee if decorator.op is Op.CALL else decorator
@@ -200,13 +214,6 @@ class DefinitionBuilder(ExpressionBuilder):
         self.graph.classes.append(cls)
         self._keep_what_is_given(cls, fields)
         return self.make(Op.CLASS, (), node, name=called, reference=cls)
-
-
-def _puts_away(decorator: Value) -> bool:
-    """Whether a decorator of the file, or what makes one, puts functions into a table and leaves them as they are."""
-    function = _function_of(decorator)
-    syntax = function.syntax if function is not None and not function.is_foreign else None
-    return isinstance(syntax, cst.FunctionDef) and puts_away(syntax)
 
 
 def _alters(decorator: Value) -> bool:

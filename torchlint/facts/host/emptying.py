@@ -114,7 +114,8 @@ def tidies(facts: Facts, call: Value) -> bool:
 def _sites(facts: Facts, call: Value, hops: int) -> list[Value]:
     """The call itself, or the calls of the helper around it that does nothing else each time.
 
-    None where a switch stands before it that nobody turns on.
+    None where a switch stands before it that nobody turns on. Which event it is kept for is for the helper itself to
+    be asked.
     """
     if is_left_off(facts, call):
         return []
@@ -122,7 +123,8 @@ def _sites(facts: Facts, call: Value, hops: int) -> list[Value]:
     others = (other.callee for other in facts.steps.calls_in(helper))
     if hops and helper.parent is not None and all(_is_tidying(callee) for callee in others):
         callers = sorted(facts.solution.callers.get(helper, ()), key=lambda value: value.index)
-        if callers and not facts.skipping.is_skipped(call, helper):
+        is_fired = any(facts.repetitions.events.asked_by(caller) is not None for caller in callers)
+        if callers and not is_fired and not facts.skipping.is_skipped(call, helper):
             return [site for caller in callers for site in _sites(facts, caller, hops - 1)]
     return [call]
 

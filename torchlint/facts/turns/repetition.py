@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.data_passes import cutting, source_of_one
+from torchlint.facts.turns.events import Events
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_of
 from torchlint.facts.turns.registries import is_dispatched
@@ -70,7 +71,7 @@ class Repetitions:
         """Work on ``facts``."""
         self.facts = facts
         self.solution, self.flows, self.steps, self.skipping = facts.solution, facts.flows, facts.steps, facts.skipping
-        self.wrapping = Wrapping(facts.solution)
+        self.wrapping, self.events = Wrapping(facts.solution), Events(facts.solution)
         self._turns: dict[Loop, Turn] = {}
         self._holds: dict[Function, bool] = {}
 
@@ -143,7 +144,7 @@ class Repetitions:
     def _run_by(self, call: Value) -> list[Function]:
         """What a CALL runs of the file, be it in another thread that it waits for: ``await to_thread(detect, x)``."""
         is_awaited = call.syntax is not None and isinstance(self.facts.parents.get(call.syntax), cst.Await)
-        return [*self.solution.functions_of(call), *(run_in_thread(self.solution, call) if is_awaited else ())]
+        return [*self.events.run_by(call), *(run_in_thread(self.solution, call) if is_awaited else ())]
 
     def _has_micro_steps(self, loop: Loop) -> bool:
         """Whether the loops of training in ``loop`` go over the batch of its turn a few times."""
@@ -198,9 +199,7 @@ class Repetitions:
             own = () if None in trainings else self._loops[function]
             loops = [self.turn(loop) for loop in own if not (self._is_of_one_batch(loop) or self._is_of_loss(loop))]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
-                self.holds(callee)
-                for call in self.steps.calls_in(function)
-                for callee in self.facts.solution.functions_of(call)
+                self.holds(callee) for call in self.steps.calls_in(function) for callee in self.events.run_by(call)
             )
         return self._holds[function]
 
@@ -279,7 +278,7 @@ class Repetitions:
         if not callers or answers:
             return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
         for caller in callers:
-            if caller not in chain:
+            if caller not in chain and self.events.may_run((*chain, caller)):
                 found = self._of(asked, caller, (*chain, caller))
                 if found is not None and found.turn is Turn.HOLDS and self._makes_one_step(function):
                     found = replace(found, turn=Turn.TRAINS)  # whatever else each turn holds: a loop of rollouts
