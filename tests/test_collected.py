@@ -983,3 +983,55 @@ def run(loader, device):
 def test_a_method_puts_all_outputs_under_one_name() -> None:
     assert ways(UNDER_ONE_NAME.format(name="'last'")) == []
     assert ways(UNDER_ONE_NAME.format(name="len(self.seen)")) == [Collecting.UNTIL_HOST]
+
+
+FOLDED = """
+from functools import reduce
+
+def longer(old, new):
+    return torch.cat((old, new))
+
+@torch.no_grad()
+def run(net, loader, device):
+    net = net.to(device).eval()
+    {made}
+    rows = {folded}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "folded", "result", "expected"),
+    [
+        ("outs = (net(x) for x, y in loader)", "reduce(longer, outs)", "rows.mean(0)", [Collecting.COPIES]),
+        ("outs = (net(x) for x, y in loader)", "reduce(longer, outs)", "rows.cpu()", [Collecting.UNTIL_HOST]),
+        ("", "reduce(lambda a, b: torch.vstack([a, b]), map(net, loader))", "rows.sort()", [Collecting.COPIES]),
+        ("", "reduce(longer, [net(x.to(device)) for x in loader], first)", "rows / 2", [Collecting.COPIES]),
+        ("", "reduce(longer, (net(x).cpu() for x in loader))", "rows.mean(0)", [Collecting.COPIES]),
+        ("", "reduce(torch.maximum, (net(x) for x, y in loader))", "rows.cpu()", []),
+        ("", "reduce(lambda a, b: torch.maximum(a, b), (net(x) for x, y in loader))", "rows.cpu()", []),
+        ("", "reduce(lambda a, b: b, (net(x) for x, y in loader))", "rows.cpu()", []),
+        ("", "reduce(longer, (net(x).argmax() for x in loader))", "rows.cpu()", []),
+        ("", "reduce(longer, [net(first), net(second)])", "rows.cpu()", []),
+        ("", "reduce(longer, (head(first) for head in net.heads))", "rows.cpu()", []),
+        ("outs = [net(x).cpu() for x in loader]", "torch.cat(outs)", "rows.mean(0)", []),
+    ],
+)
+def test_a_reduction_joins_in_each_turn_of_what_makes_its_items(
+    made: str, folded: str, result: str, expected: list[Collecting]
+) -> None:
+    assert ways(FOLDED.format(made=made, folded=folded, result=result)) == expected
+
+
+def test_a_reduction_that_a_backward_goes_through_is_a_term() -> None:
+    source = """
+from functools import reduce
+
+def run(net, loader, optimizer):
+    for x, y in loader:
+        rows = reduce(lambda a, b: torch.cat((a, b)), (net(part) for part in x.split(2)))
+        loss = (rows - y).square().mean()
+        loss.backward()
+        optimizer.step()
+"""
+    assert ways(source) == []

@@ -111,8 +111,11 @@ class Wording:
             return node.name.value
         if isinstance(node, cst.AugAssign):
             node = node.target
-        text = self.code(node) if node is not None else use.value.name or _as_item(use.value) or "it"
-        return shortened(f"{text}[...]" if use.node is None and _is_nameless_item(use.value) else text)
+        if node is not None:
+            text = self.code(node)
+            return shortened(f"{text}[...]" if use.node is None and _is_nameless_item(use.value) else text)
+        made = "(...)" if use.value.op is Op.CALL else ""  # as in `map(net, loader)`, where it is written nowhere
+        return shortened(use.value.name + made if use.value.name else _as_item(use.value) or "it")
 
     def name_in(self, call: Value, value: Value) -> str:
         """How the program writes a value where a call is given it."""

@@ -97,8 +97,9 @@ def _files_given(decorator: cst.FunctionDef, position: int) -> bool:
 
 def _adds(node: cst.CSTNode, given: list[str]) -> bool:
     """``rows.append(function)``, ``table.setdefault(name, []).append(function)``."""
-    is_adding = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ADDING
-    return is_adding and len(node.args) == 1 and _is_named(node.args[0].value, given)
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
+        return False
+    return node.func.attr.value in ADDING and _is_named(node.args[0].value, given)
 
 
 def _is_named(node: cst.CSTNode | None, names: list[str]) -> bool:

@@ -10,11 +10,14 @@ from torchlint.facts.building.data_classes import RENEWING
 from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import OWN, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
+from torchlint.facts.values.writing import shortened
 from torchlint.syntax.filling_names import OPERATORS, PUSHING
 
 ADDING = frozenset(["operator.add", "operator.iadd", "torch.add"])
 """Functions by which ``functools.reduce`` sums up."""
 
+CALLED_BY_NAME = (Op.FUNCTION, Op.READ)
+"""Functions of the file, by a name or a ``lambda``: what others that ``reduce`` is given do is not said here."""
 
 ONE_BY_ONE = frozenset(["append", "appendleft", "add"])
 """Methods of lists, deques and sets that take one thing at a time."""
@@ -181,6 +184,8 @@ class FillingBuilder(LiteralBuilder):
             return self._sum(self._each(given[0]), *given[1:])
         if name == "functools.reduce" and len(given) > 1 and given[0].name in ADDING and given[0].op is Op.EXTERNAL:
             return self._sum(self._each(given[1]) if _is_map(given[1]) else given[1], *given[2:])
+        if name == "functools.reduce" and len(given) > 1 and given[0].op in CALLED_BY_NAME:
+            return self._folded(node, *given)
         return None
 
     def renewed(self, old: Value, syntax: cst.BaseExpression, fields: Iterable[tuple[cst.Arg, Value]]) -> Value:
@@ -215,6 +220,22 @@ class FillingBuilder(LiteralBuilder):
         self.loop = outside
         return self.make(Op.CONTAINER, (item,), None, keys=(None,))
 
+    def _folded(self, node: cst.Call, function: Value, items: Value, *start: Value) -> Value:
+        """``for item in items: result = function(result, item)``, as it stands in a call of ``reduce``."""
+        items = self._each(items) if _is_map(items) else items
+        outside, loop = self.loop, _loop_of(items, self.graph.loops)
+        if loop is None:
+            loop = Loop(node, self.function, self.loop, items)
+            self.graph.loops.append(loop)
+        self.loop = loop
+        item = items.inputs[0] if loop.syntax is not node else self.element(items, None)
+        result = self.make(Op.PHI, start or (item,), None, name=_name_in(self.statement, node))
+        loop.phis.append(result)
+        call = self.make(Op.CALL, (function, result, item), None, keys=(None, 0, 1), name=function.name)
+        result.feed(call)
+        self.loop = outside
+        return result
+
     def _mapped(self, node: cst.Call, given: Sequence[Value]) -> Value | None:
         """``map(operator.add, xs, ys)``: a container of sums."""
         operation = OPERATORS.get(given[0].name) if given[0].op is Op.EXTERNAL else None
@@ -223,6 +244,25 @@ class FillingBuilder(LiteralBuilder):
         items = tuple(self.element(value, None) for value in given[1:])
         item = self.make(Op.OPERATION, items, None, name=operation)
         return self.make(Op.CONTAINER, (item,), node, keys=(None,))
+
+
+def _loop_of(items: Value, loops: Sequence[Loop]) -> Loop | None:
+    """The loop that makes the items of a generator or a list, one in each turn; None for what is there already."""
+    if items.op is not Op.CONTAINER or items.keys != (None,):
+        return None
+    clause = items.syntax.for_in if isinstance(items.syntax, cst.BaseSimpleComp) else None
+    while clause is not None and clause.inner_for_in is not None:
+        clause = clause.inner_for_in
+    made = items.inputs[0].loop if items.syntax is None else None
+    return made if clause is None else next((loop for loop in reversed(loops) if loop.syntax is clause), None)
+
+
+def _name_in(statement: cst.CSTNode, node: cst.BaseExpression) -> str:
+    """The variable that a statement binds to an expression; the expression itself where it does something else."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    targets = small.targets if isinstance(small, cst.Assign) and small.value is node else ()
+    names = (one.target.value for one in targets if isinstance(one.target, cst.Name))
+    return next(names, shortened(" ".join(cst.Module([]).code_for_node(node).split())))
 
 
 def _is_map(value: Value) -> bool:
