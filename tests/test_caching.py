@@ -937,3 +937,74 @@ net = nn.Linear(3, 3)
 )
 def test_keys_that_are_numbers_on_one_path_are_no_tensors(asked: str, expected: list[str]) -> None:
     assert found(GROUPED.format(asked=asked)) == expected
+
+
+WORDS = """
+from flask import Flask, request
+
+class Embedder:
+    def __init__(self):
+        self.net = nn.EmbeddingBag(1000, 8).cuda().eval()
+
+    @torch.no_grad()
+    def vector(self, word):
+        return self.net(torch.tensor([[len(word), ord(word[0])]], device="cuda"))
+
+class Words({base}):
+    def __init__(self, made_by):
+        super().__init__()
+        self.made_by, self.known = made_by, {{}}
+
+    def {method}(self, word):
+        {filled}
+
+embedder = Embedder()
+words = Words(embedder.vector)
+app = Flask("words")
+
+@app.post("/near")
+def near():
+    word = {asked}
+    return str(words[word.lower()].sum().item())
+"""
+MISSING = {
+    "base": "dict",
+    "method": "__missing__",
+    "filled": "self[word] = self.made_by(word)\n        return self[word]",
+    "asked": "request.form['word']",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"filled": "vector = self[word] = self.made_by(word)\n        return vector"},
+        {"filled": "return self.setdefault(word, self.made_by(word))"},
+        {"asked": "request.get_json()['words'][0]"},
+        {
+            "base": "object",
+            "method": "__getitem__",
+            "filled": "if word not in self.known:\n            self.known[word] = self.made_by(word)\n"
+            "        return self.known[word]",
+        },
+    ],
+)
+def test_an_object_that_makes_what_it_does_not_have_keeps_all_that_is_asked_for(changed: dict[str, str]) -> None:
+    assert len(found(WORDS.format(**{**MISSING, **changed}))) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"filled": "return self.made_by(word)"},
+        {"filled": "self[word] = self.made_by(word).tolist()\n        return torch.tensor(self[word])"},
+        {"filled": "if len(self) > 99:\n            self.clear()\n        self[word] = self.made_by(word)\n"
+                   "        return self[word]"},
+        {"filled": "self['last'] = self.made_by(word)\n        return self['last']"},
+        {"asked": "'a fixed one'"},
+        {"method": "made"},
+    ],
+)  # fmt: skip
+def test_an_object_that_makes_what_it_does_not_have_and_keeps_little(changed: dict[str, str]) -> None:
+    assert found(WORDS.format(**{**MISSING, **changed})) == []

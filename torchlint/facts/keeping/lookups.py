@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 GROUPS = frozenset(["builtins.list", "builtins.dict", "builtins.set", "collections.deque", "collections.OrderedDict"])
 """What makes something empty that takes one thing after the other."""
 
+MISSING = "__missing__"
+"""The method that gives what a dictionary has under a new key: https://docs.python.org/3/library/stdtypes.html#dict"""
+
 
 class Lookups:
     """Says of the insertions of one file whether they fill such a cache; tables are made when they are asked for."""
@@ -43,7 +46,7 @@ class Lookups:
         if self._is_in(value, homes):
             return None
         asked = next((value.statement for home in homes for value in self._asked.get(home, ())), None)
-        return asked or self._handler_around(statement)
+        return asked or self._handler_around(statement) or _method_for_missing(holder)
 
     def asking(self, store: Store, owner: Class) -> tuple[str, ...]:
         """The methods of a class that ask the dictionary into which a store puts something, one ``except`` included."""
@@ -114,6 +117,13 @@ class Lookups:
                 if any(self._is_in(part, homes) for part in store.value.inputs):
                     found |= homes
         return frozenset(found)
+
+
+def _method_for_missing(holder: Value) -> cst.CSTNode | None:
+    """``def __missing__(self, key): self[key] = ...``: a dictionary runs it for a key that is not in it."""
+    function = holder.function
+    is_own = holder in function.parameters[:1] and function.owner is not None
+    return function.syntax if is_own and function.name == MISSING else None
 
 
 def begins_group(value: Value) -> bool:

@@ -357,10 +357,17 @@ class Calls:
                 self.solution.set_field(value, None, self._called(value, atom))
         return frozenset([Container(value)])
 
-    def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
-        """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
+    def run_function(self, value: Value, function: Function, *, bound: bool, index: Value | None = None) -> Abstract:
+        """The result of a call of ``function`` from ``value``, and what the call tells about its parameters.
+
+        ``index``: what a method gets that is run by the read of an item, ``table[name]``.
+        """
         function.open()
-        result = self._run(value, function, bind(value, function, bound=bound))
+        binding = bind(value, function, bound=bound)
+        if index is not None and len(binding) == 1:
+            binding = dict.fromkeys(binding, index)
+            self.solution.watch(index, value)  # which is no input of it
+        result = self._run(value, function, binding)
         for caller in callers_through(self.solution, value):
             self._run(caller, function, self._handed_on(value, caller, function, bound=bound))
         return result

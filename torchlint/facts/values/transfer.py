@@ -354,7 +354,10 @@ def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str
     place = solution.place_of_items(atom) if method is None else None
     # What a dict of its own kind has under a key that is new, it makes itself.
     method = method or atom.cls.method("__missing__")
-    given = solution.calls.run_function(value, method, bound=True) if is_subscript and method is not None else None
+    indices = solution.graph.indices.get(value, ())
+    index = indices[0] if len(indices) == 1 else None
+    asked = method if is_subscript else None
+    given = None if asked is None else solution.calls.run_function(value, asked, bound=True, index=index)
     if place is None:
         return UNKNOWN if given is None else given
     held = [item_of(solution, value, Container(made), key) for made in solution.stored[place]]
