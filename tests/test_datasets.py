@@ -269,3 +269,33 @@ class Own(Dataset):
 )
 def test_how_many_workers_there_are_the_callers_say(workers: str, use: str, count: int) -> None:
     assert len(Program(HEAD + OWN_LOADER.format(workers=workers, use=use)).facts.hoards) == count
+
+
+GROUPED = """self.rows, self.codes = defaultdict(list), {codes}
+with open(path) as f:
+    for row in json.load(f)["rows"]:
+        self.rows[row["word"]].append(row)
+{words}"""
+
+
+@pytest.mark.parametrize(
+    ("words", "read", "count"),
+    [
+        ("self.words = sorted(self.rows)", "word = self.words[index]\nreturn self.rows[word]", 2),
+        ("self.words = list(self.rows.keys())", "return self.rows[self.words[index]]", 2),
+        ("self.words = [w for w in self.rows if w]", "return self.rows[self.words[index]]", 2),
+        (
+            "self.words = [w for w, rows in self.rows.items() if len(rows) > 1]",
+            "word = self.words[index]\nreturn [row['pitch'] for row in self.rows[word]]",
+            2,
+        ),
+        ("self.words = sorted(self.rows)", "return self.words[index]", 1),
+        ("self.words = sorted(self.rows)", "return self.codes[self.words[index]]", 1),
+        ("self.words = ['go', 'stop']", "return self.rows[self.words[index]]", 0),
+        ("self.words = sorted(self.rows)", "return self.rows['stop'][index % 2]", 0),
+        ("self.words = sorted(self.rows)", "return torch.load(self.rows[self.words[index]][0])", 1),
+    ],
+)
+def test_a_table_may_be_read_by_a_list_of_its_own_keys(words: str, read: str, count: int) -> None:
+    codes = "json.load(open('codes.json'))"
+    assert hoarded(GROUPED.format(words=words, codes=codes), read) == count

@@ -19,7 +19,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, places_of, stored_at, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.sizes import Sizes
 from torchlint.syntax.tree import walk
@@ -219,6 +219,8 @@ class _Reading:
     def is_indexed(self, place: Place) -> bool:
         """Whether the attribute has an item for each sample: it is read by the index itself, or walked through.
 
+        Or by one of its own keys, which the index finds in a list of them.
+
         What is only a list of files is not: a path for each file is little beside the file. A record that has a path
         among its fields is a dict of objects all the same.
         """
@@ -228,7 +230,16 @@ class _Reading:
             if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT)
             and value.inputs and place in places_of(self.solution, value.inputs[0])
         ]  # fmt: skip
-        return any(map(_is_of_sample, items)) and not any(_is_path(item) and not _is_record(item) for item in items)
+        is_of_samples = any(_is_of_sample(item) or self._is_of_own_key(item, place) for item in items)
+        return is_of_samples and not any(_is_path(item) and not _is_record(item) for item in items)
+
+    def _is_of_own_key(self, item: Value, place: Place) -> bool:
+        """``self.rows[self.names[index]]`` where ``self.names = sorted(self.rows)``."""
+        indices = self.solution.graph.indices.get(item, ())
+        key = indices[0] if len(indices) == 1 else None
+        if key is None or key.op is not Op.SUBSCRIPT or not _is_of_sample(key):
+            return False
+        return any(self.sizes.is_as_long_as(value, place) for value in stored_at(self.solution, key.inputs[0]))
 
     # -- caches ---------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, stored_at
+from torchlint.facts.values.homes import homes_of, places_of, stored_at
 from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.options import default_of
@@ -118,14 +118,21 @@ class Sizes:
 
     def _is_long(self, value: Value, files: bool) -> bool:
         """Whether a value, or one of those that it is as long as, is long; each is asked once, the nearest first."""
+        return any(one.op is Op.CALL and self._is_long_call(one, files) for one in self._all_as_long_as(value))
+
+    def is_as_long_as(self, value: Value, place: Place) -> bool:
+        """Whether ``value`` has as many items as what an attribute holds, of which it is made."""
+        made = self.solution.stored.get(place, ())
+        return any(one in made or place in places_of(self.solution, one) for one in self._all_as_long_as(value))
+
+    def _all_as_long_as(self, value: Value) -> Iterator[Value]:
+        """A value, and all that it is as long as, the nearest first, each once."""
         asked, nearest = {value}, [value]
         for _ in range(DEPTH):
-            if any(one.op is Op.CALL and self._is_long_call(one, files) for one in nearest):
-                return True
+            yield from nearest
             behind = dict.fromkeys(source for one in nearest for source in self._as_long_as(one))
             nearest = [source for source in behind if source not in asked]
             asked.update(nearest)
-        return False
 
     def _is_long_call(self, call: Value, files: bool) -> bool:
         """Whether a call gives very many items, whatever it is given."""
