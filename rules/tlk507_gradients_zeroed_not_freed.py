@@ -65,7 +65,7 @@ class GradientsZeroedNotFreed(Rule):
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     statement = facts.statement_of(zeroing.call)
     if zeroing.by is None:
-        subject = f"`{facts.called(zeroing.call).rpartition('.')[0]}` keeps its gradients"
+        subject = f"`{zeroing.inherits or facts.called(zeroing.call).rpartition('.')[0]}` keeps its gradients"
     else:
         subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"
     return Finding(
@@ -86,5 +86,6 @@ def _advice(facts: Facts, zeroing: Zeroing) -> str:
         return "drop `set_to_none=False` there and they are freed"
     asking = zeroing.call.arguments[zeroing.argument]
     if zeroing.is_passed_in and asking.syntax is not None and zeroing.call.keys[zeroing.argument + 1] is not None:
-        return f"`{facts.code(asking.syntax)}` is False unless a caller says otherwise: with True they are freed"
+        asked = asking.name if asking in zeroing.call.function.parameters else facts.code(asking.syntax)
+        return f"`{asked}` is False unless a caller says otherwise: with True they are freed"
     return "drop `set_to_none=False` and they are freed"

@@ -624,6 +624,19 @@ CLEARING = """
     def freed(optimizer):
         optimizer.zero_grad(set_to_none=True)
 
+    def clear_unless(optimizer, freed=False):
+        optimizer.zero_grad(set_to_none=freed)
+
+    def clear_by(optimizer, freed=False):
+        clear_unless(freed=freed, optimizer=optimizer)
+
+    def clear_or_keep(optimizer, keep=True):
+        optimizer.zero_grad(set_to_none=not keep)
+
+    class Warm(torch.optim.SGD):
+        def zero_grad(self, set_to_none=False):
+            super().zero_grad(set_to_none)
+
     def clear_now_and_then(optimizer, step):
         if step % 10 == 0:
             optimizer.zero_grad(set_to_none=False)
@@ -648,6 +661,7 @@ STEPPING = """
     def train(net, loader, epochs):
         optimizer = torch.optim.SGD(net.parameters(), 0.1)
         stepper = tools.Stepper(optimizer)
+        warm = tools.Warm(net.parameters(), 0.1)
         {before}
         for at, (x, y) in enumerate(loader):
             {each}
@@ -668,6 +682,16 @@ STEPPING = """
         ({"each": "tools.clear(optimizer); print(net.weight.grad.norm())"}, []),
         ({"each": "tools.freed(optimizer)"}, []),
         ({"each": "tools.clear_as_asked(optimizer, at)"}, []),
+        ({"each": "warm.zero_grad()"}, ["TLK507"]),
+        ({"each": "warm.zero_grad(True)"}, []),
+        ({"each": "tools.clear_unless(optimizer)"}, ["TLK507"]),
+        ({"each": "tools.clear_unless(optimizer, freed=False)"}, ["TLK507"]),
+        ({"each": "tools.clear_unless(optimizer, freed=True)"}, []),
+        ({"each": "tools.clear_unless(optimizer, x.sum() > 0)"}, []),
+        ({"each": "tools.clear_unless(optimizer, **epochs)"}, []),
+        ({"each": "tools.clear_by(optimizer)"}, ["TLK507"]),
+        ({"each": "tools.clear_by(optimizer, True)"}, []),
+        ({"each": "tools.clear_or_keep(optimizer, False)"}, []),
         ({"each": "tools.clear_now_and_then(optimizer, at)"}, []),
         ({"before": "tools.clear(optimizer)"}, []),
         ({"after": "if at % 8 == 0:\n                tools.clear(optimizer)"}, []),

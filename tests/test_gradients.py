@@ -304,3 +304,52 @@ def test_a_setting_of_another_file_decides(tmp_path: Path, changes: dict[str, st
     files = {"settings.py": SETTINGS, "trainer.py": TRAINER, "main.py": MAIN}
     project = Project(tmp_path, {name: text.format(**named) for name, text in files.items()})
     assert [one for one in project.found() if "TLK507" in one] == ["trainer.py: TLK507 note"] * count
+
+
+INHERITED = """
+from elsewhere import Strange
+
+class Averaging({bases}):
+    def zero_grad(self, {parameter}):
+        self.cleared = True
+        {clearing}
+
+class Ours(Averaging):
+    pass
+
+ours = Ours(model.parameters(), lr=0.1)
+for x, y in loader:
+    {each}
+    F.mse_loss(model(x), y).backward()
+    ours.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ({}, 1),
+        ({"bases": "torch.optim.Optimizer"}, 1),
+        ({"bases": "Strange, torch.optim.AdamW"}, 1),
+        ({"bases": "nn.Module"}, 1),
+        ({"clearing": "super(Averaging, self).zero_grad(set_to_none=keep)"}, 1),
+        ({"each": "ours.zero_grad(False)"}, 1),
+        ({"each": "ours.zero_grad(True)"}, 0),
+        ({"each": "ours.zero_grad(keep=bool(input()))"}, 0),
+        ({"parameter": "keep=True"}, 0),
+        ({"bases": "Strange"}, 0),  # what it takes by position is not known
+        ({"bases": "object"}, 0),
+        ({"each": "if len(x) > 3: ours.zero_grad()"}, 0),
+        ({"each": "ours.zero_grad(); print(model.weight.grad.norm())"}, 0),
+    ],
+)
+def test_what_an_optimizer_of_the_file_asks_of_torchs(lines: dict[str, str], count: int) -> None:
+    usual = {
+        "bases": "torch.optim.SGD", "parameter": "keep: bool = False", "clearing": "super().zero_grad(keep)",
+        "each": "ours.zero_grad()",
+    }  # fmt: skip
+    facts = Program(TRAINING + INHERITED.format(**{**usual, **lines})).facts
+    assert len(facts.zeroings) == count
+    assert all(facts.free_gradients(one) is None for one in facts.zeroings)
+    told = ["".join(map(str, finding.message)) for finding in GradientsZeroedNotFreed().check(facts)]
+    assert all(one.startswith("`Averaging` keeps its gradients") and "`keep` is False unless" in one for one in told)

@@ -11,8 +11,8 @@ import libcst as cst
 
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, is_optimizer
-from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.frameworks import is_module_class, is_optimizer_class
+from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.origins import agreed, origins, spread_options
@@ -49,6 +49,12 @@ class Zeroing:
     is_passed_in: bool = False
     by: Effect | None = None
 
+    @property
+    def inherits(self) -> str:
+        """The class whose method calls that of the class above, ``super().zero_grad()``; "" for other calls."""
+        owner = self.call.function.owner
+        return owner.name if owner is not None and is_asked_of_base(self.call) else ""
+
 
 def zeroings(facts: Facts) -> list[Zeroing]:
     """Every call that zeroes gradients in each step although nothing looks at them before the next backward.
@@ -58,7 +64,8 @@ def zeroings(facts: Facts) -> list[Zeroing]:
     if any(_gives_gradient(facts, store) for store in facts.graph.stores):
         return []
     found = [one for call in facts.calls() if (one := zeroing_at(facts, call)) is not None]
-    by_others = map(partial(_by_other, facts), facts.effects.of(EffectKind.ZEROES))
+    untold = (one for one in facts.effects.of(EffectKind.ZEROES_UNTOLD) if not _is_told_otherwise(facts, one))
+    by_others = map(partial(_by_other, facts), (*facts.effects.of(EffectKind.ZEROES), *untold))
     return found + [one for one in by_others if one is not None]
 
 
@@ -72,12 +79,12 @@ def _gives_gradient(facts: Facts, store: Store) -> bool:
 def zeroing_at(facts: Facts, call: Value) -> Zeroing | None:
     """What a CALL zeroes in every step, None where it does not or where zeros are wanted."""
     argument = zeros_for(facts, call)
-    by = _in_step(facts, call, call.callee.inputs[0]) if argument is not None else None
+    by = _in_step(facts, call, subject_of(call)) if argument is not None else None
     if argument is None or by is None:
         return None
     asking = call.arguments[argument]
     is_elsewhere = any(origin.op is Op.GIVEN for origin in origins(facts.solution, asking))
-    is_passed_in = is_elsewhere or literal(facts.solution, asking) is not False
+    is_passed_in = is_elsewhere or asking.op is Op.PARAMETER or literal(facts.solution, asking) is not False
     return Zeroing(call, argument, by, is_passed_in)
 
 
@@ -85,6 +92,14 @@ def _by_other(facts: Facts, effect: Effect) -> Zeroing | None:
     """What a call zeroes by a function of another file."""
     by = _in_step(facts, effect.call, effect.given[0]) if effect.given else None
     return None if by is None else Zeroing(effect.call, -1, by, is_passed_in=True, by=effect)
+
+
+def _is_told_otherwise(facts: Facts, effect: Effect) -> bool:
+    """Whether a call of such a function may say that gradients are to be freed."""
+    told = facts.solution.passed(effect.call, effect.function, effect.done.of[-1])
+    if told is None:
+        return None in effect.call.keys[1:]  # what is spread may
+    return agreed(facts.solution, told) is not False
 
 
 def _in_step(facts: Facts, call: Value, subject: Value) -> Loop | Function | None:
@@ -101,21 +116,37 @@ def zeros_for(facts: Facts, call: Value) -> int | None:
         if agreed(facts.solution, value) is not False:
             continue
         # The keyword is torch's own; a bare False says something only to what is known to be torch's.
-        if key == "set_to_none" and _may_be_torch(facts, call.callee.inputs[0], known=False):
+        if key == "set_to_none" and _may_be_torch(facts, call, known=False):
             return position
-        if key == 0 and _may_be_torch(facts, call.callee.inputs[0], known=True):
+        if key == 0 and _may_be_torch(facts, call, known=True):
             return position
     spread = agreed(facts.solution, (spread_options(facts.solution, call) or {}).get("set_to_none"))
-    if spread is False and _may_be_torch(facts, call.callee.inputs[0], known=False):
+    if spread is False and _may_be_torch(facts, call, known=False):
         return call.keys.index(None, 1) - 1
     return None
 
 
-def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
-    """Whether ``receiver`` is an optimizer or a module; without ``known``: whether nothing says that it is not."""
-    atoms = facts.solution.final(receiver)
+def subject_of(call: Value) -> Value:
+    """Whose gradients a CALL of ``zero_grad`` is about: ``optimizer``; of ``super().zero_grad()`` the object itself."""
+    receiver, function = call.callee.inputs[0], call.function
+    return function.parameters[0] if is_asked_of_base(call) and function.parameters else receiver
+
+
+def is_asked_of_base(call: Value) -> bool:
+    """Whether a method is called as that of the class above: ``super().zero_grad()``."""
+    receiver = call.callee.inputs[0]
+    is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
+    return is_super and call.function.owner is not None
+
+
+def _may_be_torch(facts: Facts, call: Value, *, known: bool) -> bool:
+    """Whether a CALL asks an optimizer or a module; without ``known``: whether nothing says that it does not."""
+    owner = call.function.owner
+    if owner is not None and is_asked_of_base(call) and _is_of_torch(owner):
+        return True
+    atoms = facts.solution.final(call.callee.inputs[0])
     if any(
-        isinstance(atom, Module) or is_optimizer(atom) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        isinstance(atom, Module) or is_optimizer(atom) or (isinstance(atom, Instance) and _is_of_torch(atom.cls))
         for atom in atoms
     ):
         return True
@@ -125,6 +156,11 @@ def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
         isinstance(atom, strange) or (isinstance(atom, Instance) and not atom.cls.all_bases()) for atom in atoms
     )
     return not known and not foreign
+
+
+def _is_of_torch(cls: Class) -> bool:
+    """Whether ``zero_grad`` is torch's where a class of the file has none."""
+    return is_module_class(cls) or is_optimizer_class(cls)
 
 
 def _repeated_by(facts: Facts, call: Value, subject: Value, hops: int = DEPTH) -> Loop | Function | None:

@@ -44,6 +44,8 @@ class EffectKind(Symbol):
     under the name before the last dot, by the method after that."""
     ZEROES = "zeroes"
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
+    ZEROES_UNTOLD = "zeroes untold"
+    """The same, unless it is told otherwise by the last of the parameters, which is False by default."""
     FREES = "frees"
     """It takes gradients away: ``p.grad = None``."""
     READS_GRADIENTS = "reads gradients"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.gradient_readers import gradients_read_in
-from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.autograd.second_order import doubled_in, gradients_freed
+from torchlint.facts.autograd.zeroed_elsewhere import ZEROING, zeroed_at
 from torchlint.facts.host import debugging, recording
 from torchlint.facts.host.process import is_optional
 from torchlint.facts.keeping.cache_decorators import memoised_by
@@ -54,10 +54,10 @@ HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 """What leaves hooks."""
 
 OF_EACH = (
-    *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
+    *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.STARTS,
     EffectKind.GROWS_ANEW, EffectKind.GROWS_OWN, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
     *FILLING, EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
-    EffectKind.READS_GRADIENTS,
+    EffectKind.READS_GRADIENTS, *ZEROING,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -265,13 +265,15 @@ class Doings:
         """The gradients that a function, no step itself, fills with zeros."""
         calls = () if self.facts.steps.trains(function) else self.facts.steps.calls_in(function)
         for call in calls:
-            subjects = self._zeroed_at(call)
+            zeroed = zeroed_at(self.facts, call, self.of)
+            subjects = zeroed.subjects if zeroed is not None else ()
             of = _behind(subjects, function)
+            done = zeroed.told(function, of) if zeroed is not None and of else None
             # ``self.optimizers[name].zero_grad()`` goes over names.
             names = (index for subject in subjects for index in self.facts.graph.indices.get(subject, ()))
             part = next(names, next(iter(subjects), None))
-            if of and self._is_sure(self.facts.hook_lifetimes.walk_over(call, part), function, EffectKind.ZEROES):
-                yield EffectSummary(EffectKind.ZEROES, "zero_grad", of)
+            if done and self._is_sure(self.facts.hook_lifetimes.walk_over(call, part), function, done.kind):
+                yield done
 
     def _freed_in(self, function: Function) -> Iterator[EffectSummary]:
         """That a function takes gradients away, which ends the circle of a parameter and its gradient's graph."""
@@ -281,17 +283,6 @@ class Doings:
     @cached_property
     def _freeing(self) -> frozenset[Function]:
         return frozenset(function for function, _ in gradients_freed(self.facts))
-
-    def _zeroed_at(self, call: Value) -> tuple[Value, ...]:
-        if zeros_for(self.facts, call) is not None:
-            return call.callee.inputs[:1] if zeroing_at(self.facts, call) is None else ()
-        given = (
-            _given(self.facts.solution, call, callee, done)
-            for callee in self.facts.solution.functions_of(call)
-            for done in self.of(callee)
-            if done.kind is EffectKind.ZEROES
-        )
-        return next(given, ())
 
     def _hooked_in(self, function: Function) -> Iterator[EffectSummary]:
         """The hooks that a function leaves on what it is given, be it one for each of many parts."""

@@ -93,6 +93,15 @@ def _says_nothing(base: str) -> bool:
     return base == "object" or base.startswith(("builtins.", "abc."))
 
 
+def is_optimizer_class(cls: Class) -> bool:
+    """Whether instances of a class of the file are optimizers of torch, by a base that torch or a package on it has."""
+    made = ((base, torch_api.torch_class(base)) for base in cls.all_bases())
+    return any(
+        known.kind == "optimizer" if known is not None else meaning_of(base) is Meaning.OPTIMIZER
+        for base, known in made
+    )
+
+
 def is_module(atom: Atom) -> bool:
     """Whether an alternative is a module: one of torch or of a framework, or an instance of a class of the file."""
     return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
