@@ -203,3 +203,148 @@ def test_a_helper_of_another_file_switches_it_on(
     user = DEBUGGED.format(before=ways[0], turns=ways[1], after=ways[2])
     project = Project(tmp_path, {"tools.py": DEBUGGING.format(body=body), "main.py": user})
     assert [one for one in project.found() if "TLK505" in one] == ["main.py: TLK505 note"] * count
+
+
+MANAGED = """
+@contextlib.contextmanager
+def checked(limit=1.0):
+    {opening}
+{body}
+
+class Checked:
+    def __init__(self, enabled=True):
+        self.enabled, self.stack, self.mode = enabled, contextlib.ExitStack(), detect_anomaly()
+    def __enter__(self):
+        {entering}
+        return self
+    def __exit__(self, *error):
+        {leaving}
+        return False
+
+@contextlib.contextmanager
+def timed():
+    with checked():
+        yield
+
+def probe(x):
+    model(x).sum().backward()
+
+{used}
+"""
+
+ENTERED = "self.mode.__enter__()", "self.mode.__exit__(*error)"
+
+
+@pytest.mark.parametrize(
+    ("opening", "body", "used"),
+    [
+        ("with detect_anomaly(), torch.autocast('cpu'):", "        yield", "with checked():\n    train(loader)"),
+        ("with set_detect_anomaly(True):", "        yield",
+         "with torch.autocast('cpu'), checked(2.0):\n    train(loader)"),
+        ("with detect_anomaly():", "        yield", "with timed():\n    train(loader)"),
+        ("with detect_anomaly():", "        yield", "for x in loader:\n    with checked():\n        probe(x)"),
+        ("set_detect_anomaly(True)", "    yield\n    set_detect_anomaly(False)", "with checked():\n    train(loader)"),
+        ("with contextlib.ExitStack() as stack:", "        stack.enter_context(detect_anomaly())\n        yield stack",
+         "with checked():\n    train(loader)"),
+    ],
+)  # fmt: skip
+def test_a_manager_has_it_on_where_it_yields(opening: str, body: str, used: str) -> None:
+    parts = {"entering": "pass", "leaving": "pass"}
+    assert found(MANAGED.format(opening=opening, body=body, used=used, **parts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("opening", "body", "used"),
+    [
+        ("with detect_anomaly():", "        yield", "with checked():\n    probe(torch.ones(3))\ntrain(loader)"),
+        ("with detect_anomaly():", "        pass\n    yield", "with checked():\n    train(loader)"),
+        ("yield", "    with detect_anomaly():\n        probe(torch.ones(3))", "with checked():\n    train(loader)"),
+        ("if args.debug:", "        with detect_anomaly():\n            yield\n    else:\n        yield",
+         "with checked():\n    train(loader)"),
+        ("with set_detect_anomaly(args.debug):", "        yield", "with checked():\n    train(loader)"),
+        ("with detect_anomaly():", "        yield",
+         "if args.debug:\n    with checked():\n        train(loader)\nelse:\n    train(loader)"),
+        ("with detect_anomaly():", "        yield",
+         "with checked() if args.debug else contextlib.nullcontext():\n    train(loader)"),
+        ("with detect_anomaly():", "        yield",
+         "try:\n    train(loader)\nexcept ValueError:\n    with checked():\n        train(loader)"),
+        ("with detect_anomaly():", "        yield", "def test_it():\n    with checked():\n        train(loader)"),
+        ("with contextlib.ExitStack() as stack:", "        stack.enter_context(detect_anomaly())\n        yield stack",
+         "with checked():\n    probe(torch.ones(3))\ntrain(loader)"),
+        ("with detect_anomaly():", "        yield",
+         "manager = checked if args.debug else contextlib.nullcontext\nwith manager():\n    train(loader)"),
+        ("with contextlib.ExitStack() as stack:",
+         "        if args.debug:\n            stack.enter_context(detect_anomaly())\n        yield stack",
+         "with checked():\n    train(loader)"),
+    ],
+)  # fmt: skip
+def test_a_manager_has_it_on_for_somebody_who_asked(opening: str, body: str, used: str) -> None:
+    program = MANAGED.format(opening=opening, body=body, used=used, entering="pass", leaving="pass")
+    assert found(f"args = input()\n{program}") == 0
+
+
+@pytest.mark.parametrize(
+    ("entering", "leaving", "used", "count"),
+    [
+        (*ENTERED, "with Checked():\n    train(loader)", 1),
+        (*ENTERED, "watch = Checked()\nwith watch as w:\n    train(loader)", 1),
+        (*ENTERED, "def fit():\n    with Checked():\n        train(loader)\nfit()", 1),
+        ("self.stack.enter_context(detect_anomaly())", "self.stack.close()", "with Checked():\n    train(loader)", 1),
+        ("set_detect_anomaly(True)", "set_detect_anomaly(False)", "with Checked():\n    train(loader)", 1),
+        (*ENTERED, "with Checked():\n    probe(torch.ones(3))\ntrain(loader)", 0),
+        (*ENTERED, "with Checked() if args.debug else contextlib.nullcontext():\n    train(loader)", 0),
+        (*ENTERED,
+         "watch = contextlib.nullcontext()\nif args:\n    watch = Checked()\nwith watch:\n    train(loader)", 0),
+        ("if self.enabled:\n            self.mode.__enter__()", "pass", "with Checked():\n    train(loader)", 0),
+        ("self.stack.enter_context(detect_anomaly())", "self.stack.close()",
+         "with Checked():\n    probe(torch.ones(3))\ntrain(loader)", 0),
+        ("set_detect_anomaly(True)", "set_detect_anomaly(False)",
+         "with Checked():\n    probe(torch.ones(3))\ntrain(loader)", 0),
+        ("with detect_anomaly():\n            probe(torch.ones(3))", "pass", "with Checked():\n    train(loader)", 0),
+        ("pass", "pass", "with Checked():\n    train(loader)", 0),
+    ],
+)  # fmt: skip
+def test_an_object_has_it_on_behind_its_enter(entering: str, leaving: str, used: str, count: int) -> None:
+    program = MANAGED.format(opening="pass", body="    yield", used=used, entering=entering, leaving=leaving)
+    assert found(f"args = input()\n{program}") == count
+
+
+LENDING = """
+    from contextlib import contextmanager
+    import torch
+
+    @contextmanager
+    def checked(wanted=False):
+        {}
+"""
+
+BORROWING = """
+    from torch import nn
+    from tools import checked
+
+    def run(loader, verbose):
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {way}
+            for x in loader:
+                net(x).sum().backward()
+                optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "way", "count"),
+    [
+        ("with torch.autograd.detect_anomaly():\n            yield", "with checked():", 1),
+        ("with torch.autograd.set_detect_anomaly(True):\n            yield", "with checked():", 1),
+        ("with torch.autograd.detect_anomaly():\n            yield", "if verbose:\n          with checked():", 1),
+        ("with torch.autograd.set_detect_anomaly(wanted):\n            yield", "with checked():", 0),
+        ("with torch.autograd.detect_anomaly():\n            pass\n        yield", "with checked():", 0),
+        ("with torch.autograd.detect_anomaly():\n            yield",
+         "with checked():\n            pass\n        if 1:", 0),
+    ],
+)  # fmt: skip
+def test_a_manager_of_another_file_has_it_on(tmp_path: Path, body: str, way: str, count: int) -> None:
+    files = {"tools.py": LENDING.format(body), "main.py": "    import torch" + BORROWING.format(way=way)}
+    told = [one for one in Project(tmp_path, files).found() if "TLK505" in one]
+    assert told == ["main.py: TLK505 note"] * count

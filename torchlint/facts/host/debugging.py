@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.own_guards import ENTERING
 from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
+from torchlint.facts.turns.managed_blocks import entered_at, entered_by_hand, is_lent, lent_blocks
 from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
@@ -41,8 +43,14 @@ class Debugging:
 def debuggings(facts: Facts) -> list[Debugging]:
     """Every place that switches anomaly detection on for a whole run without a condition."""
     found = [found for call in facts.calls() if (found := _of(facts, call)) is not None]
-    by_others = (_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS))
+    by_others = [_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS)]
+    by_others += [_in_block_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS_WITHIN)]
     return found + [one for one in by_others if one is not None]
+
+
+def lends(facts: Facts, call: Value) -> bool:
+    """Whether a CALL switches anomaly detection on for the blocks of whoever enters its function as a manager."""
+    return call.callee.name in (SETTERS | BLOCKS) and is_lent(facts, call) and _switches(facts, call, on=True)
 
 
 def leaves_on(facts: Facts, call: Value) -> bool:
@@ -67,10 +75,24 @@ def _by_other(facts: Facts, effect: Effect) -> Debugging | None:
     return None if covered is None or is_optional(facts, call, covered) else Debugging(call, covered, effect)
 
 
+def _in_block_by_other(facts: Facts, effect: Effect) -> Debugging | None:
+    """A training in the block that a manager of another file is entered for, which switches anomaly detection on."""
+    call, block = effect.call, entered_at(facts, effect.call) if effect.done.is_returned else None
+    if block is None or facts.unit_tests.may_have(call.function):
+        return None
+    covered = _covered_by_block(facts, call, block)
+    if covered is None or is_optional(facts, call, covered):
+        return None
+    return Debugging(call, covered, effect)
+
+
 def _of(facts: Facts, call: Value) -> Debugging | None:
+    lent = _covered_by_callers(facts, call)
+    if lent is not None:
+        return Debugging(call, lent)
     if not _switches(facts, call, on=True) or facts.unit_tests.may_have(call.function):
         return None
-    block = _block_of(facts, call)
+    block = entered_at(facts, call)
     if block is not None:
         covered = _covered_by_block(facts, call, block)
     elif _is_switched_off(facts):
@@ -80,6 +102,23 @@ def _of(facts: Facts, call: Value) -> Debugging | None:
     if covered is None or is_optional(facts, call, None if _is_of_process(facts, call, covered) else covered):
         return None
     return Debugging(call, covered)
+
+
+def _covered_by_callers(facts: Facts, call: Value) -> cst.CSTNode | None:
+    """What runs in the blocks of callers for whom a manager of the file switches it on."""
+    by_hand = entered_by_hand(facts, call) if call.callee.name in BLOCKS else None
+    opening = call if by_hand is None else by_hand
+    if not _switches(facts, call, on=True) and by_hand is None:
+        return None
+    if any(is_optional(facts, one, None, hops=0) for one in (call, opening)):
+        return None
+    for block in lent_blocks(facts, opening):
+        entering = block.entering
+        covered = _covered_by_block(facts, entering, block.syntax)
+        if covered is not None and not is_optional(facts, entering, covered):
+            if not facts.unit_tests.may_have(entering.function):
+                return covered
+    return None
 
 
 def _is_switched_off(facts: Facts) -> bool:
@@ -102,16 +141,8 @@ def _switches(facts: Facts, call: Value, *, on: bool) -> bool:
     if name in SETTERS:
         return literal(facts.solution, call.argument(0, "mode")) is on
     if name in BLOCKS:
-        return on and (_block_of(facts, call) is not None or is_entered_by_stack(facts, call))
+        return on and (entered_at(facts, call) is not None or is_entered_by_stack(facts, call))
     return literal(facts.solution, detects_anomalies(call)) is on
-
-
-def _block_of(facts: Facts, call: Value) -> cst.With | None:
-    """The ``with`` that a call is entered by."""
-    node = call.syntax
-    item = facts.parents.get(node) if node is not None else None
-    block = facts.parents.get(item) if isinstance(item, cst.WithItem) else None
-    return block if isinstance(block, cst.With) else None
 
 
 def _covered_by_block(facts: Facts, call: Value, block: cst.With) -> cst.CSTNode | None:
@@ -156,8 +187,10 @@ def _step_around(facts: Facts, call: Value) -> cst.CSTNode | None:
 
 def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
     """What runs after a switch that stays on: a training, a step, a framework; for a module all that imports it."""
-    training = facts.loop_lengths.training_after(call) or _step_around(facts, call)
     function = call.function
+    if call.callee.name in BLOCKS and function.name == ENTERING:
+        return None  # the blocks of who enters the object are seen
+    training = facts.loop_lengths.training_after(call) or _step_around(facts, call)
     if training is not None:
         return training
     if call.callee.name in BLOCKS:

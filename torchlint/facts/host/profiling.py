@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
+from torchlint.facts.turns.managed_blocks import blocks_for, is_generated
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.handing_on import handlers_of
@@ -104,11 +105,8 @@ def _wrapped_training(facts: Facts, block: cst.With, function: Function) -> cst.
 
 def _managed_trainings(facts: Facts, block: cst.With, function: Function) -> Iterator[cst.CSTNode | None]:
     """The trainings under ``with timed():``, where a context manager of the file yields in a block."""
-    is_manager = any(name.rpartition(".")[2] == "contextmanager" for name in function.decorators)
-    if is_manager and any(isinstance(node, cst.Yield) for node in walk_scope(block.body)):
-        for call in facts.solution.callers.get(function, ()):
-            for user, managed in _blocks(facts, call):
-                yield facts.loop_lengths.training_within(managed.body, user)
+    for lent in blocks_for(facts, function, block) if is_generated(function) else ():
+        yield facts.loop_lengths.training_within(lent.syntax.body, lent.entering.function)
 
 
 def _begins_run(facts: Facts, function: Function) -> bool:

@@ -109,6 +109,8 @@ class EffectKind(Symbol):
     """It switches the history of the allocator on, without a bound, and leaves it on."""
     DETECTS = "detects"
     """It switches anomaly detection on, and leaves it on."""
+    DETECTS_WITHIN = "detects within"
+    """It yields, as a context manager, in a block in which anomaly detection is on."""
     SWITCHES_OFF = "switches off"
     """It may switch one of these off, by what is named."""
     CALLS = "calls"

@@ -25,12 +25,13 @@ from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.effect_kinds import FILLING, WORKERS, EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.turns.data_passes import source_of_one
+from torchlint.facts.turns.managed_blocks import is_lent
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -50,6 +51,9 @@ SWITCHES: dict[EffectKind, Callable[[Facts, Value], bool]] = {
 }
 """What a function leaves switched on for the whole process, with what says so of a call of what is imported."""
 
+WITHIN: dict[EffectKind, Callable[[Facts, Value], bool]] = {EffectKind.DETECTS_WITHIN: debugging.lends}
+"""What a context manager has switched on in the blocks that it is entered for."""
+
 HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 """What leaves hooks."""
 
@@ -61,7 +65,7 @@ OF_EACH = (
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
-LENT = (EffectKind.PROFILES,)
+LENT = (EffectKind.PROFILES, *WITHIN)
 """What counts where a context manager does it around its caller's block."""
 
 OF_MAKING = (EffectKind.LOADS,)
@@ -139,7 +143,7 @@ class Doings:
         ``undone`` say of a call of a function of the file whether the function around it undoes what that does, given
         whether what comes of it is returned.
         """
-        self.facts, self.kinds, self.undone = facts, kinds, undone
+        self.facts, self.kinds, self.undone = facts, {**kinds, **WITHIN}, undone
         self._known: dict[Function, tuple[EffectSummary, ...]] = {}
         self._filled, self._own_growth = FilledCaches(facts), OwnGrowth(facts)
 
@@ -176,7 +180,7 @@ class Doings:
             for done in (*self._done_at(call), *self._passed_on(call)):
                 if done.kind in POSSIBLE or self._is_sure(call, function, done.kind):
                     of = _of_making(done.of, function)
-                    is_given = returns(function, call) or self._is_lent(call, function)
+                    is_given = returns(function, call) or is_lent(self.facts, call)
                     yield replace(done, of=of, is_returned=done.is_returned and is_given)
 
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:
@@ -319,7 +323,7 @@ class Doings:
         """Whether a function makes a call, which does this, each time, and is no step itself, nor runs any."""
         if call.loop is not None or is_remembered(function):
             return False
-        if function.is_generator and not (kind in LENT and self._is_lent(call, function)):
+        if function.is_generator and not (kind in LENT and is_lent(self.facts, call)):
             return False
         if function.name == "__init__" and (
             kind not in OF_MAKING or function.owner is None or is_module_class(function.owner)
@@ -329,14 +333,6 @@ class Doings:
         if repetitions.stands_for_a_turn(function) or repetitions.holds(function):
             return False
         return not self.facts.skipping.is_skipped(call, function) and not self._asks_what_is_given(call, function)
-
-    def _is_lent(self, call: Value, function: Function) -> bool:
-        """``with profile() as prof: yield prof`` under ``@contextmanager``: on while the caller's block runs."""
-        if not any(name.rpartition(".")[2] == "contextmanager" for name in function.decorators):
-            return False
-        item = self.facts.parents.get(call.syntax) if call.syntax is not None else None
-        block = self.facts.parents.get(item) if isinstance(item, cst.WithItem) else None
-        return isinstance(block, cst.With) and any(isinstance(node, cst.Yield) for node in walk(block.body))
 
     def _asks_what_is_given(self, call: Value, function: Function) -> bool:
         """Whether a condition over a call asks if there is an argument: ``if not figure:``, ``if old is None:``."""
