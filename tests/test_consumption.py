@@ -455,3 +455,20 @@ def main(rows, y):
 """
     )
     assert program.facts.flows.live(program.shown()) is None
+
+
+def test_what_goes_through_a_starred_parameter_is_trained() -> None:
+    source = """
+    def first(*values, **named):
+        return named["kept"], values[0]
+    def of_none(*values):
+        return len(values)
+    net = nn.Linear(3, 3)
+    a, b, c = net(torch.ones(3)), net(torch.ones(3)), net(torch.ones(3))
+    x, y = first(a, kept=b)
+    (x + y).sum().backward()
+    print(a, b, c, of_none(c))
+    """
+    program = Program(source)
+    trained = program.facts.flows.trained
+    assert [one in trained for one in program.printed()] == [True, True, False, False]

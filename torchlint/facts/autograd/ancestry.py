@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
+from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.record_fields import calls_between, given_for_field
 from torchlint.facts.values.solve import Solution
 
@@ -202,6 +203,9 @@ class Ancestry:
             for parameter, argument in self.solution.callers[function][call].items()
             if argument is not None and self.gives_on(parameter)
         ]
+        gathering = (one for function in functions for one in function.parameters if gathers(one))
+        for parameter in gathering:
+            given += self.solution.given_by(call, parameter) if self.gives_on(parameter) else ()
         return [call.callee, *receiver, *given]
 
     def _gives_numbers(self, function: Function) -> bool:
