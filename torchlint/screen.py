@@ -99,7 +99,7 @@ class Profile:
 
 _INSERTING = INSERTING | {"setitem", *(name.rpartition(".")[2] for name in PUSHING)}
 
-_COMPUTING = frozenset(["setattr", "map", *(name.rpartition(".")[2] for name in OPERATORS)])
+_COMPUTING = frozenset(["setattr", "__setattr__", "map", *(name.rpartition(".")[2] for name in OPERATORS)])
 """Functions of Python that stand for an operator or an assignment."""
 
 

@@ -6,6 +6,7 @@ says which: a loop over texts, over the object's own attributes, or over the key
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -13,11 +14,13 @@ import libcst as cst
 
 from torchlint.facts.building.data_classes import DataField
 from torchlint.facts.building.iteration import IterationBuilder
+from torchlint.facts.building.keyword_setters import KeywordSetter, keyword_setter
 from torchlint.facts.building.named_by_callers import NamedByCallers
 from torchlint.facts.building.names import OWN, attribute_set_by, bound_targets, constant_of, path_of
+from torchlint.facts.building.setting import SETTING, setting_of
 from torchlint.facts.values.graph import Class, Kind, Op, Reset, Value
 from torchlint.facts.values.parameters import star_of
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import dotted, nodes_of, walk
 
 FIELDS = "dataclasses.fields"
 """Gives what is said of each field of a data class: https://docs.python.org/3/library/dataclasses.html."""
@@ -50,6 +53,69 @@ class AttributeBuilder(IterationBuilder):
         for attribute in names:
             self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
         return bool(names)
+
+    def set_by_method(self, node: cst.Call) -> Value | None:
+        """``object.__setattr__(o, "name", x)``; None for other calls, and where nobody can say what it sets."""
+        if type(node.func) is not cst.Attribute or node.func.attr.value != SETTING:
+            return None
+        written = setting_of(node)
+        if written is None or (dotted(node.func.value) != "object" and SETTING in self._methods):
+            return None  # one of the file's own
+        given = [self.visit(one) for one in (written.object, written.name, written.value)]
+        return self.unknown(node) if self.set_attribute(written.as_call(), given) else None
+
+    def set_by_keywords(self, node: cst.Call, call: Value) -> None:
+        """``self.note(loss=loss)``, by a function that keeps each keyword as the attribute of its object."""
+        if not any(isinstance(key, str) for key in call.keys):
+            return
+        function = self._called(call.callee)
+        if function is not None and function not in self._setters:
+            self._setters[function] = keyword_setter(function)
+        setter = self._setters[function] if function is not None else None
+        if setter is None:
+            return
+        is_of_method = call.callee.op is Op.ATTRIBUTE
+        holder = call.callee.inputs[0] if is_of_method else call.argument(setter.holder)
+        if holder is None or (is_of_method and setter.holder != 0):
+            return
+        written = node.func.value if isinstance(node.func, cst.Attribute) else node.args[setter.holder].value
+        for argument, key, value in zip(node.args, call.keys[1:], call.arguments, strict=False):
+            name = setter.attribute(key) if isinstance(key, str) and argument.keyword is not None else None
+            if name is not None:
+                target = cst.Attribute(written, cst.Name(name))
+                # Without its text: what is detached there is no longer what the function gives back.
+                self.keep(Kind.ASSIGN, value, None, holder=holder, attribute=name, target=target)
+                self.state.forget(path_of(target) or "")
+
+    def _called(self, callee: Value) -> cst.CSTNode | None:
+        """The definition, in this file, of a function or a method of the own object, where it is the only one."""
+        if callee.op is Op.FUNCTION and callee.reference is not None:
+            return callee.reference.syntax
+        if callee.op is Op.ATTRIBUTE and self._is_itself(callee.inputs[0]):
+            method = self.function.owner.method(callee.name) if self.function.owner is not None else None
+            return method.syntax if method is not None and not method.is_foreign else None
+        is_of_module = callee.op is Op.READ and callee.place is not None and callee.place.owner is self.graph.module
+        found = self._functions.get(callee.name, []) if is_of_module else []
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _setters(self) -> dict[cst.CSTNode, KeywordSetter | None]:
+        """Filled while the graph is built."""
+        return {}
+
+    @cached_property
+    def _functions(self) -> dict[str, list[cst.FunctionDef]]:
+        """The functions of the first level of the file, by name."""
+        found: dict[str, list[cst.FunctionDef]] = defaultdict(list)
+        for node in self._module.body:
+            if isinstance(node, cst.FunctionDef):
+                found[node.name.value].append(node)
+        return found
+
+    @cached_property
+    def _methods(self) -> frozenset[str]:
+        """The names of all that the file defines."""
+        return frozenset(node.name.value for node in nodes_of(cst.FunctionDef, self._module))
 
     def get_attribute(self, node: cst.Call, base: Value, name: Value) -> Value | None:
         """``getattr(o, "name")``; None where nobody can say what it gives."""

@@ -229,7 +229,7 @@ class ExpressionBuilder(SpreadBuilder):
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: cst.Call) -> Value:
-        own = self.of_dictionary(node)
+        own = self.of_dictionary(node) or self.set_by_method(node)
         if own is not None:
             return own
         callee = self.visit(node.func)
@@ -269,6 +269,7 @@ class ExpressionBuilder(SpreadBuilder):
         elif callee.op is Op.ATTRIBUTE and isinstance(callee.syntax, cst.Attribute) and callee.name in INSERTING:
             self.insert(node, callee.syntax, call)  # `put = kept.append; put(x)`
         self._forget_what_it_changes(call)
+        self.set_by_keywords(node, call)
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
             self.state.mode = mode_of_argument(call, default=self.state.mode)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.building.setting import SETTING, setting_of
 from torchlint.syntax.tree import LEAVES, NEW_SCOPES, READERS, children, dotted, walk, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
@@ -122,6 +123,10 @@ def _changed_by_call(node: cst.Call) -> list[cst.CSTNode]:
         return [] if named is None else [named]
     if type(function) is not cst.Attribute:
         return []
+    if function.attr.value == SETTING:
+        written = setting_of(node)
+        named = attribute_set_by(written.as_call()) if written is not None else None
+        return [] if named is None else [named]
     return [function.value] if changes_receiver(function.attr.value) else []
 
 
