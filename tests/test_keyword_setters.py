@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 from rule_programs import diagnose
 
 from torchlint.facts.autograd.contexts import Share
@@ -127,6 +130,9 @@ USUAL = {
         ({"kept": "self.keep(share=share.detach())"}, False),
         ({"kept": "self.keep(share=share.mean().item())"}, False),
         ({"kept": "self.keep(share=share); self.seen_share = None"}, False),
+        ({"more": " + net.seen_share.sum()"}, False),
+        ({"setting": "setattr(self, name + str(len(values)), value)", "more": " + net.share1.sum()"}, False),
+        ({"setting": "self.__dict__[name] = value", "more": " + net.share.sum()"}, False),
     ],
 )
 def test_what_a_layer_keeps_by_a_mixin_is_left_there(parts: dict[str, str], told: bool) -> None:
@@ -136,6 +142,50 @@ def test_what_a_layer_keeps_by_a_mixin_is_left_there(parts: dict[str, str], told
     found = [one for one in diagnose(Source("train.py", text)) if one.code == "TLK111"]
     assert len(found) == told
     assert not any(one.repair for one in found)
+
+
+MIXIN = """
+    class Watching:
+        def keep(self, **values):
+            for name, value in values.items():
+                setattr(self, name, value)
+"""
+
+HOST = """
+    import torch
+    from torch import nn
+    from watching import Watching
+
+    class Mix(Watching, nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left = nn.Linear(8, 8)
+
+        def forward(self, x):
+            share = torch.sigmoid(self.left(x))
+            {kept}
+            return share * x
+"""
+
+STEPS = """
+    from torch import nn
+    from host import Mix
+
+    def train(loader, optimizer):
+        net = Mix()
+        for x, y in loader:
+            loss = nn.functional.mse_loss(net(x), y) + net.share.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("value", ["share", "share.detach()"])
+def test_what_another_file_keeps_is_read_by_names_that_are_not_seen(tmp_path: Path, value: str) -> None:
+    host = HOST.format(kept=f"self.keep(share={value})")
+    project = Project(tmp_path, {"watching.py": MIXIN, "host.py": host, "steps.py": STEPS})
+    assert not [one for one in project.found() if "TLK1" in one]
 
 
 CONTEXT = """

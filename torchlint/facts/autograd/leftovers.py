@@ -27,7 +27,7 @@ from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of, targets_of
-from torchlint.facts.values.writing import Use, text_of, written_key
+from torchlint.facts.values.writing import Use, is_named_by_expression, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
 
@@ -84,7 +84,7 @@ class Leftovers:
         return [left for left in (*own, *elsewhere) if left is not None]
 
     def _of_store(self, store: Store) -> Leftover | None:
-        if is_differentiated_by_hand(store.function):
+        if is_differentiated_by_hand(store.function) or is_named_by_expression(store):
             return None
         if store.kind is Kind.ASSIGN:
             return self._of_assignment(store)

@@ -35,6 +35,7 @@ from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.tensors import declares_tensors
+from torchlint.facts.values.writing import is_named_by_expression
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Keeps:
             return
         into, attribute = target
         grows, is_state = averages or self._grows(store), averages and self._is_state(store, before)
+        if not grows and is_named_by_expression(store):
+            return  # it is read by a name that is not seen here
         readers = self._readers(store.function, into, attribute)
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Op, Store, Value
-from torchlint.syntax.tree import arguments_in_order
+from torchlint.syntax.tree import arguments_in_order, dotted
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,18 @@ def text_of(target: cst.CSTNode | None, value: Value) -> str:
     if target is None:
         return value.name or "it"
     return shortened(" ".join(_module_of(value).code_for_node(target).split()))
+
+
+def is_named_by_expression(store: Store) -> bool:
+    """``setattr(self, f"last_{name}", x)``: whether an attribute is read by other names than the one written there."""
+    target, written = store.target, None
+    if isinstance(target, cst.Call) and len(target.args) > 1:
+        written = target.args[1].value
+    elif isinstance(target, cst.Subscript) and isinstance(index := target.slice[0].slice, cst.Index):
+        written = index.value  # `self.__dict__[name]`
+    if written is None or not store.attribute or constant_of(written) == store.attribute:
+        return False
+    return not store.attribute.isidentifier() or dotted(written) == store.attribute
 
 
 def written_key(store: Store) -> str:
