@@ -273,17 +273,13 @@ class StatementBuilder(DefinitionBuilder):
         return entered_mode(manager) or self.own_guards.named(manager.callee.name)
 
     def _mode_of_unseen(self, manager: Value) -> Mode | None:
-        """The mode inside ``with self.guard():``, which may be any of the guards that the file hands around.
-
-        Or ``with guard:``, where that is a parameter and the function runs no backward over what it computes there.
-        """
+        """The mode inside ``with self.guard():``, which may be any of the guards that the file hands around."""
         named = manager.callee if manager.op is Op.CALL else manager
         while named.op is Op.ELEMENT:
             named = named.inputs[0]  # `for guard in guards: stack.enter_context(guard)`
         if named.op in (Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CALL) or self.own_guards.defined(named.name):
             return None
-        is_given = named.op is Op.PARAMETER and "backward" not in self.names.mentioned
-        return Mode.UNKNOWN if is_given or self.own_guards.are_handed_around else None
+        return Mode.UNKNOWN if self.own_guards.are_handed_around else None
 
     def _try(self, node: cst.Try | cst.TryStar) -> None:
         before = self.state.copy()
