@@ -12,12 +12,14 @@ from torchlint.facts.autograd.drained import Yielded, drained, yielded
 from torchlint.facts.autograd.replaced_items import ReplacedItems
 from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.turns.queues import is_handed_over
 from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.windows import Windows
 from torchlint.facts.values.collecting import COLLECTING
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events, is_told_once
+from torchlint.facts.values.externals import QUEUES
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -97,7 +99,7 @@ class Insertions:
         if is_handed_to_method(self.solution, store) or self._is_worked_on(store) or self.windows.cuts(store):
             return []
         homes = self._homes_of_root(store.holder)
-        if not homes or self._is_of_replaced_object(store):
+        if not homes or self._is_of_replaced_object(store) or is_handed_over(self.lifetimes, homes):
             return []
         if overwrites:
             return homes if self._is_handed_on(homes) else []
@@ -400,7 +402,9 @@ def _may_come_again(method: Function) -> bool:
 
 
 def is_bounded(allocation: Value) -> bool:
-    """Whether a container drops old items by itself: ``deque(maxlen=n)``, ``deque([], n)``."""
-    if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
+    """Whether a container drops old items by itself or takes no more of them: ``deque(maxlen=n)``, ``Queue(n)``."""
+    if allocation.op is not Op.CALL:
         return False
-    return allocation.argument(1, "maxlen") is not None
+    if allocation.callee.name in QUEUES:
+        return allocation.argument(0, "maxsize") is not None
+    return allocation.callee.name.endswith("deque") and allocation.argument(1, "maxlen") is not None

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import libcst as cst
 
+from torchlint.facts.building.filling import is_taken_from_queue
 from torchlint.facts.building.guards import is_setter, mode_of_argument
 from torchlint.facts.building.iteration import COUNTING
 from torchlint.facts.building.names import (
@@ -350,8 +351,8 @@ class ExpressionBuilder(SpreadBuilder):
             self._set_attributes(node, receiver, call)
         elif name in INSERTING and call.arguments:
             self.insert(node, function, call)
-        elif name in EMPTYING:
-            self._empty(receiver, is_item=name.startswith("pop"), is_used=not self.is_bare(node))
+        elif name in EMPTYING or (name == "get" and is_taken_from_queue(node)):
+            self._empty(receiver, is_item=name.startswith(("pop", "get")), is_used=not self.is_bare(node))
         elif changes_receiver(name):
             added = call.arguments[0] if call.arguments else None
             self.update(function.value, call, added, node.args[0].value if node.args else None)

@@ -278,3 +278,10 @@ def _is_set(made: Value) -> bool:
     """Whether a value is written as a set, which takes the keys of a dictionary."""
     is_literal = made.op is Op.CONTAINER and isinstance(made.syntax, cst.Set | cst.SetComp)
     return is_literal or (made.op is Op.CALL and made.callee.name == "builtins.set")
+
+
+def is_taken_from_queue(node: cst.Call) -> bool:
+    """Whether a call of ``get`` has no key, as no dictionary is asked: ``inbox.get()``, ``inbox.get(timeout=1)``."""
+    return all(
+        argument.keyword is not None and argument.keyword.value in ("block", "timeout") for argument in node.args
+    )

@@ -39,7 +39,13 @@ FROM_KEYS = frozenset(["builtins.dict.fromkeys", "collections.OrderedDict.fromke
 COUNTER = "collections.Counter"
 """A dictionary that is made of numbers, whatever is counted."""
 
-COLLECTIONS = FROM_KEYS | {COUNTER} | frozenset(
+QUEUES = frozenset(
+    ["queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue",
+     "asyncio.LifoQueue", "asyncio.PriorityQueue"]
+)  # fmt: skip
+"""What one part of a program puts into and another one takes out of; none of ``multiprocessing``, which copies."""
+
+COLLECTIONS = FROM_KEYS | QUEUES | {COUNTER} | frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.reversed",
      "builtins.zip", "builtins.enumerate", "builtins.iter", "collections.deque", "collections.defaultdict",
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice",

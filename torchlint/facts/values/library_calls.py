@@ -50,7 +50,7 @@ LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "resh
 OF_TEXTS = "skip_special_tokens"
 """What only those are told who write texts: https://huggingface.co/docs/transformers/main_classes/tokenizer."""
 
-CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
+CONTAINER_READERS = frozenset(["pop", "get", "get_nowait", "popleft", "setdefault", "popitem"])
 """Methods of containers that give one of the items."""
 
 
