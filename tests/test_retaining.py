@@ -555,3 +555,27 @@ def test_a_dictionary_of_settings_that_a_backward_is_given(parts: dict[str, str]
     usual = {"table": "{'retain_graph': True}", "given": "", "change": "pass", "second": "pass"}
     found = in_vain(Program(TRAINING + OPTIONS.format(**{**usual, **parts})))
     assert found == (["loss.backward(**self.options.extra)"] if is_vain else [])
+
+
+BACKWARD = "from functools import partial\ndifferentiate = partial(torch.autograd.backward, retain_graph={flag})"
+
+
+@pytest.mark.parametrize(
+    ("flag", "body", "is_vain"),
+    [
+        ("True", "loss = model(x).sum()\ndifferentiate(loss)", True),
+        ("False", "loss = model(x).sum()\ndifferentiate(loss)", False),
+        ("True", "loss = model(x).sum()\ndifferentiate(loss, retain_graph=False)", False),
+        ("True", "loss = model(x).sum()\ndifferentiate(loss)\nloss.mul(2).backward()", False),
+    ],
+)
+def test_a_backward_under_a_name_of_the_program(flag: str, body: str, is_vain: bool) -> None:
+    found = in_vain(in_loop(body, BACKWARD.format(flag=flag)))
+    assert found == (["differentiate(loss)"] if is_vain else [])
+
+
+@pytest.mark.parametrize("made", ["torch.autograd.backward", "partial(torch.autograd.backward, retain_graph=True)"])
+def test_a_network_is_trained_by_one(made: str) -> None:
+    before = f"from functools import partial\ndifferentiate = {made}"
+    program = in_loop("loss = model(x).sum()\ndifferentiate(loss)\nprint(loss)\noptimizer.step()", before)
+    assert program.shown() in program.facts.flows.trained

@@ -14,11 +14,12 @@ from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, beh
 from torchlint.facts.autograd.retained_states import comes_beside
 from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
-from torchlint.facts.values.domain import Container
+from torchlint.facts.values.domain import Container, Partial
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
+from torchlint.facts.values.partials import tasks
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
 from torchlint.syntax.tree import dotted, walk_statements
@@ -134,9 +135,16 @@ def _flag(call: Value) -> Value | None:
     return call.argument(POSITIONS.get(call.callee.name, 1), "retain_graph")
 
 
+def _flag_before(facts: Facts, call: Value) -> Value | None:
+    """The argument that what is called was given before: ``partial(torch.autograd.backward, retain_graph=True)``."""
+    partials = (atom for atom in facts.solution.final(call.callee) if isinstance(atom, Partial))
+    makers = (made for one in partials for bound in tasks(facts.solution, one) for made in bound.makers)
+    return next((flag for made in makers if (flag := made.argument(-1, "retain_graph")) is not None), None)
+
+
 def _is_told_to_keep(facts: Facts, call: Value) -> bool:
     """Whether a CALL that runs a backward is given a flag that is True, be it by a dictionary that it spreads."""
-    flag = _flag(call)
+    flag = _flag(call) or _flag_before(facts, call)
     if flag is not None:
         return _is_kept(facts, flag)
     spread = spread_flag(facts.solution, call, "retain_graph")

@@ -28,6 +28,7 @@ from torchlint.facts.values.domain import (
     History,
     Instance,
     Module,
+    Partial,
     Tensor,
     Unknown,
     is_graphless,
@@ -54,6 +55,7 @@ from torchlint.facts.values.loss_forms import (
 from torchlint.facts.values.operations import keeps_graph
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.partials import tasks
 from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_called, is_converted, is_loaded
 from torchlint.facts.values.unseen_layers import UnseenLayers
 from torchlint.facts.values.written_tables import WrittenTables
@@ -66,6 +68,9 @@ MODULE_ONLY = frozenset(
     ["eval", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children"]
 )  # fmt: skip
 """Methods without an argument that modules have and neither tensors nor optimizers do."""
+
+BACKWARD = External("torch.autograd.backward")
+"""What runs a backward over what it is given, whatever it is called in the program."""
 
 READERS = frozenset(["get", "pop", "setdefault"])
 """Methods that give an item of a container of unknown type."""
@@ -93,6 +98,8 @@ class Evidence:
             callee = call.callee
             self._from_contract(call)
             self._from_transform(call)
+            if callee.op not in (Op.EXTERNAL, Op.ATTRIBUTE):
+                self._from_name(call)
             if callee.op is Op.ATTRIBUTE:
                 self._from_method(call)
             elif is_loaded(self.solution, callee):
@@ -152,6 +159,18 @@ class Evidence:
         elif known.root is not root:
             known.root = root
             self.changed = True
+
+    def _from_name(self, call: Value) -> None:
+        """``differentiate = partial(torch.autograd.backward, retain_graph=True)``, and then ``differentiate(loss)``."""
+        for atom in self.solution.of(call.callee):
+            bound = list(tasks(self.solution, atom)) if isinstance(atom, Partial) else []
+            makers = [made for one in bound if one.atom == BACKWARD and one.by_name_only for made in one.makers]
+            root = call.argument(0, "tensors") if makers or atom == BACKWARD else None
+            if root is not None and not any(one.call is call for one in self.solution.graph.backwards):
+                retains, statement = any(map(keeps_graph, (call, *makers))), call.statement or call.function.syntax
+                backward = Backward(root, retains, call.function, call.loop, statement, call=call)
+                self.solution.graph.backwards.append(backward)
+                self.changed = True
 
     def _from_transform(self, call: Value) -> None:
         """A framework trains, and then asks a function of the file what to make of it: ``output_transform=...``."""
