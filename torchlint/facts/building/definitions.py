@@ -102,7 +102,7 @@ class DefinitionBuilder(ExpressionBuilder):
             function.is_altered = function.is_altered or _alters(value)
             function.is_memoised = function.is_memoised or _memoises(value)
             function.is_converted = function.is_converted or _converts(value)
-            function.is_replaced = function.is_replaced or _may_replace(name, value)
+            function.is_replaced = function.is_replaced or _may_replace(name, value) or self._may_train(value)
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             wraps = _wraps(value)
@@ -115,6 +115,14 @@ class DefinitionBuilder(ExpressionBuilder):
             elif _function_of(value) is None and may_guard(name):
                 function.guard = Mode.UNKNOWN
         return [value for _, value in decorators]
+
+    def _may_train(self, decorator: Value) -> bool:
+        """Whether a decorator of the project, or what makes one, may run a backward over what a function returns."""
+        function, named = _function_of(decorator), decorator.callee if decorator.op is Op.CALL else decorator
+        if function is not None and function.is_foreign:
+            return self.linker.imports.mention_below("backward")
+        defined = (one for one in self.own_guards.defined(named.name) if not isinstance(one, cst.ClassDef))
+        return any("backward" in self.scopes[one].mentioned for one in defined)
 
     def _decorators(self, node: cst.FunctionDef | cst.ClassDef) -> list[tuple[str, Value]]:
         """What decorates a definition, each with its full dotted name, that of what is called if it is a call."""

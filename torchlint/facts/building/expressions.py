@@ -38,6 +38,7 @@ OPAQUE = (PartKind.UNKNOWN, PartKind.MADE, PartKind.IMPORTED)
 GRADIENT_FUNCTIONS = {
     "torch.autograd.grad": 0,
     "torch.autograd.backward": 0,
+    "torch.Tensor.backward": 0,
     "torch.distributed.autograd.backward": 1,
 }
 """Functions that run a backward, and the position of what they start from."""
@@ -269,6 +270,8 @@ class ExpressionBuilder(SpreadBuilder):
             self.run_gradients(call, GRADIENT_FUNCTIONS[callee.name])
         elif callee.op is Op.ATTRIBUTE and isinstance(callee.syntax, cst.Attribute) and callee.name in INSERTING:
             self.insert(node, callee.syntax, call)  # `put = kept.append; put(x)`
+        elif callee.op is Op.ATTRIBUTE and callee.name == "backward":
+            self.run_backward(call, callee.inputs[0])  # `differentiate = loss.backward; differentiate()`
         self._forget_what_it_changes(call)
         self.set_by_keywords(node, call)
         call.is_bare = self.is_bare(node)

@@ -169,7 +169,7 @@ class Function:
         is_converted: such a decorator of the project decides what callers get.
         memoises: as a decorator it keeps what it decorates returns.
         is_memoised: such a decorator of the project keeps what it returns.
-        is_replaced: a decorator that is not seen may put anything in its place.
+        is_replaced: a decorator may put anything in its place: one that is not seen, or that trains on what it returns.
         is_foreign: it stands in another file.
         is_left_open: True for one of another file that only raises, or does nothing at all.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.

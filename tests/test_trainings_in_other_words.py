@@ -1,0 +1,82 @@
+"""Trainings whose backward is called by other ways than ``loss.backward()``: the network is trained all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+HEAD = """
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+"""
+
+TRAINING = """
+    def fit(loader, net: nn.Module, optimizer):
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            {backward}
+            optimizer.step()
+
+    def main(loader):
+        net = nn.Linear(8, 2)
+        fit(loader, net, torch.optim.SGD(net.parameters(), lr=0.1))
+"""
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "torch.autograd.backward([loss])",
+        "torch.Tensor.backward(loss)",
+        "differentiate = loss.backward; differentiate()",
+        "getattr(loss, 'backward')()",
+        "[one.backward() for one in (loss,)]",
+    ],
+)
+def test_a_network_is_trained(tmp_path: Path, backward: str) -> None:
+    assert Project(tmp_path, {"run.py": HEAD + TRAINING.format(backward=backward)}).found() == []
+
+
+STEP = """
+    def step(optimizer):
+        def decorate(objective):
+            def run(*args):
+                optimizer.zero_grad()
+                loss = objective(*args)
+                {backward}
+                optimizer.step()
+                return loss.item()
+            return run
+        return decorate
+"""
+
+DECORATED = """
+    def fit(loader):
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        @step(optimizer)
+        def objective(x, y):
+            return F.cross_entropy(net(x), y)
+
+        for x, y in loader:
+            print(objective(x, y))
+"""
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_a_decorator_may_train_on_what_a_function_returns(tmp_path: Path, is_imported: bool) -> None:
+    step = STEP.format(backward="loss.backward()")
+    files = {"run.py": HEAD + step + DECORATED}
+    if is_imported:
+        files = {"run.py": f"{HEAD}    from steps import step\n{DECORATED}", "steps.py": HEAD + step}
+    assert Project(tmp_path, files).found() == []
+
+
+def test_one_that_trains_nothing_does_not(tmp_path: Path) -> None:
+    source = HEAD + STEP.format(backward="pass") + DECORATED
+    assert Project(tmp_path, {"run.py": source}).found() == ["run.py: TLK201 warning"]
