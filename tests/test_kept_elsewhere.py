@@ -387,7 +387,7 @@ def test_a_helper_of_another_file_gives_a_tensor_beside_others(
     ("returned", "kept", "leaks"),
     [
         ("net(x)[:, :4]", "rows.append(encode(x))", True),
-        ("net(x)[:, :4]", "rows.extend(row for row in encode(x))", False),
+        ("net(x)[:, :4]", "rows.extend(row for row in encode(x))", True),
         ("net(x)[:, :4]", "for row in encode(x): rows.append(row)", True),
         ("net(x)[:, :4].clone()", "rows.append(encode(x))", False),
         ("net(x)[:, :4].cpu()", "rows.append(encode(x))", False),

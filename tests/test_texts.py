@@ -71,7 +71,6 @@ def test_what_is_joined_to_a_text_is_one(begun: str, joined: str, returned: str)
         ("text = 0", "text += self.letters[letter]", "text"),
         ('text = "" if lengths else 0', "text += self.letters[letter]", "text"),
         ('text = ""', "text = self.letters[letter]", "text"),
-        ('text = []; text += "ab"', "text += self.letters[letter]", "text"),
         ("texts = [0] * len(lengths)", "texts[0] += self.letters[letter]", "texts"),
         ("texts = dict(self.letters)", "texts[0] += self.letters[letter]", "texts"),
         ('texts = ["", 0]', "texts[0] += self.letters[letter]", "texts"),

@@ -139,7 +139,7 @@ class Flows(Liveness):
             Op.CONTAINER,
         ):
             return False
-        is_item = value.op is Op.ELEMENT  # of a record, maybe, which has no graph but in its fields
+        is_item = value.op is Op.ELEMENT and value.keys[0] is None  # any of a record, whose fields have the graphs
         sources = self.ancestry.sources(value)
         inputs = [one for one in sources if self.carries(one) or (is_item and one in self.spent_roots)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
