@@ -678,7 +678,7 @@ POLICY = """
     ("values", "clear", "told"),
     [
         ("(ret - torch.cat(rollout.values)).pow(2).mean()", "rollout.clear()", []),
-        ("0.0", "rollout.chances.clear()", ["play.py: TLK105 error"]),
+        ("0.0", "rollout.chances.clear()", ["play.py: TLK105 warning"]),
     ],
 )
 def test_a_learner_of_a_third_file_trains_on_what_is_put_into_a_memory_of_another(
