@@ -712,6 +712,8 @@ def sweep_slowly(scales):
         ("for layer in net.modules():\n        if isinstance(layer, nn.Linear):\n"
          "            nn.init.orthogonal_(layer.weight, scale)", 0),
         ("for p in net.parameters():\n        p.data.mul_(scale)", 0),
+        ("net.load_state_dict(torch.load(f'{scale}.pt'))", 0),
+        ("net.load_state_dict(torch.load('first.pt'))", 1),
     ],
 )  # fmt: skip
 def test_a_net_whose_weights_are_set_by_what_each_turn_says_is_another_one(set: str, count: int) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CHANCE = ("random.", "numpy.random.", "torch.rand")
 """How the names of functions begin that give something else each time."""
 
+LOADING = "load_state_dict"
+
 
 def is_of_chance(value: Value) -> bool:
     """Whether a CALL gives something else each time."""
@@ -68,12 +70,13 @@ def is_given_weights(facts: Facts, made: Value) -> bool:
 def set_by(facts: Facts, made: Value) -> list[Value]:
     """By what the function that builds a model sets its weights in place: ``nn.init.normal_(layer.weight, std=scale)``.
 
+    Or from what it reads them: ``model.load_state_dict(torch.load(path))``.
     A model whose weights are set by what each turn says is another one in each turn.
     """
     found: list[Value] = []
     for call in facts.steps.calls_in(made.function):
         name = call.callee.name.rpartition(".")[2]
-        if not name.endswith("_") or name.endswith("__"):
+        if name != LOADING and (not name.endswith("_") or name.endswith("__")):
             continue
         if call.callee.op is Op.ATTRIBUTE:
             changed, given = call.callee.inputs[0], call.arguments
