@@ -16,31 +16,21 @@ from torchlint.facts.autograd.belated import by_belated
 from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.autograd.shown import shown
 from torchlint.facts.autograd.trained_methods import answers_with_graph, graph_begun_at
+from torchlint.facts.autograd.unseen_calls import SINKS, runs_unseen_code
 from torchlint.facts.autograd.unseen_training import is_given_what_trains
 from torchlint.facts.values.dictionaries import of_pair
 from torchlint.facts.values.domain import (
-    Argument,
     Carrier,
     Container,
-    Derived,
-    Instance,
     Module,
     Tensor,
-    Unknown,
     surely_graphless,
 )
 from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
-from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.overrides import is_called_by_others
 from torchlint.facts.values.reaching import reached
 from torchlint.syntax.filling_names import INSERTING
-
-SINKS = frozenset(
-    ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
-     "info", "debug", "warning", "write", "print", "format", "report", "append", "extend", "add", "insert"]
-)  # fmt: skip
-"""Methods of unknown objects that read a value for a person; they train on nothing."""
 
 FILLING = INSERTING | {"clear"}
 """Methods of a container that read nothing of what is in it."""
@@ -311,44 +301,7 @@ class Flows(Liveness):
 
     def is_unknown_call(self, call: Value) -> bool:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""
-        return self._runs_unseen_code(call) and not detaches(self.solution, call)
-
-    def _runs_unseen_code(self, call: Value) -> bool:
-        callee = call.callee
-        if callee.op is Op.ATTRIBUTE:
-            if self._is_left_to_a_base(callee):
-                return True
-            if (
-                _is_of_torch_base(callee)
-                or (callee.name in torch_api.module_methods() and not self._applies_to_tensor(call))
-                or ((torch_api.method(callee.name) or callee.name in SINKS) and not _is_no_tensors(call))
-            ):
-                return False
-            receiver = self.solution.final(callee.inputs[0])
-            # An item of what is passed in may be a tensor; one that has a method which no tensor has is none.
-            return any(isinstance(a, Unknown | Argument | Derived) for a in receiver) and not any(
-                isinstance(a, Container) for a in receiver
-            )
-        if callee.op is Op.EXTERNAL:
-            known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
-            return not known and self.solution.may_be(call, Unknown)
-        return self.solution.may_be(callee, Unknown | Argument)
-
-    def _applies_to_tensor(self, call: Value) -> bool:
-        """``optimizer.apply(loss)``: a module's ``apply`` takes a function."""
-        return call.callee.name == "apply" and any(map(self.surely_tensor, call.arguments))
-
-    def _is_left_to_a_base(self, method: Value) -> bool:
-        """Whether an ATTRIBUTE is a method that an object of this file has from a base that is not seen."""
-        if stored_at(self.solution, method):
-            return False
-        classes = [a.cls for a in self.solution.final(method.inputs[0]) if isinstance(a, Instance)]
-        return bool(classes) and all(
-            cls.method(method.name) is None
-            and method.name not in torch_api.module_methods()
-            and not all(map(_is_of_torch, cls.all_bases()))
-            for cls in classes
-        )
+        return runs_unseen_code(self, call) and not detaches(self.solution, call)
 
     def is_arithmetic(self, call: Value) -> bool:
         """Whether a CALL is an operation of torch (or a built-in reduction) that computes with its arguments."""
@@ -378,32 +331,6 @@ class Flows(Liveness):
                 for belated, roots in by_belated(self.solution, backwards)
             )
         )
-
-
-def _is_no_tensors(call: Value) -> bool:
-    """Whether a method is named as one of tensors, and is none.
-
-    ``memory.add(state, action, value)``: no tensor, and no container either, adds several things at once.
-    ``queue.put(x, y)`` and ``terms.add("depth", loss)`` as statements: what only computes is of no use there.
-    """
-    operation, name = torch_api.method(call.callee.name), call.callee.name
-    if name in ("add", "append") and call.is_bare:
-        return len(call.arguments) > 1 and "out" not in call.keys
-    if name in ("add", "append"):
-        return sum(isinstance(key, int) for key in call.keys[1:]) > 2
-    return call.is_bare and name == "put" and operation is not None
-
-
-def _is_of_torch(base: str) -> bool:
-    """Whether a base class, by its full dotted name, is torch's own: no method of one runs a backward."""
-    return base == "builtins.object" or base.startswith("torch.") or torch_api.torch_class(base) is not None
-
-
-def _is_of_torch_base(method: Value) -> bool:
-    """``super().log_prob(x)`` in a class all of whose bases are torch's."""
-    receiver, owner = method.inputs[0], method.function.owner
-    is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
-    return is_super and owner is not None and bool(owner.bases) and all(map(_is_of_torch, owner.all_bases()))
 
 
 def _is_read_by(user: Value) -> bool:

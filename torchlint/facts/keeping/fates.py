@@ -15,7 +15,8 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.autograd.flows import SINKS, Flows
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.unseen_calls import SINKS
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Key, Kind, Op, Place, Value
