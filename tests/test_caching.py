@@ -1008,3 +1008,60 @@ def test_an_object_that_makes_what_it_does_not_have_keeps_all_that_is_asked_for(
 )  # fmt: skip
 def test_an_object_that_makes_what_it_does_not_have_and_keeps_little(changed: dict[str, str]) -> None:
     assert found(WORDS.format(**{**MISSING, **changed})) == []
+
+
+CONNECTIONS = """
+import asyncio
+import json
+from torch import nn
+
+class Embedder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.EmbeddingBag(256, 8)
+    @torch.no_grad()
+    def vector(self, word):
+        return self.table(torch.tensor([list(word.encode())]))[0]
+
+class Words(dict):
+    def __missing__(self, word):
+        self[word] = embedder.vector(word)
+        return self[word]
+
+embedder, words = Embedder(), Words()
+
+async def talk(reader, writer):
+    {read}
+        asked = json.loads(line)
+        near = words[{key}].sum().item()
+        writer.write(str(near).encode())
+        await writer.drain()
+{later}
+
+async def main():
+    server = await {served}
+    async with server:
+        await server.serve_forever()
+"""
+OF_STREAM = {
+    "read": "async for line in reader:",
+    "key": "asked['word']",
+    "served": "asyncio.start_server(talk, 'localhost', 9000)",
+    "later": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1),
+        ({"read": "while line := await reader.readline():"}, 1),
+        ({"served": "asyncio.start_unix_server(client_connected_cb=talk, path='words.sock')"}, 1),
+        ({"served": "asyncio.open_connection('localhost', 9000)"}, 0),
+        ({"key": "'hello'"}, 0),
+        ({"key": "len(asked['word']) % 16"}, 0),
+        ({"later": "        if len(words) > 4096:\n            words.clear()"}, 0),
+    ],
+)
+def test_what_clients_of_a_stream_ask_for(changed: dict[str, str], count: int) -> None:
+    assert len(found(CONNECTIONS.format(**{**OF_STREAM, **changed}))) == count

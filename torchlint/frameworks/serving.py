@@ -69,6 +69,8 @@ SERVING = (
     Row("websockets", ("websockets.serve", "websockets.asyncio.server.serve", "websockets.sync.server.serve"),
         Holds.HANDLERS, "https://websockets.readthedocs.io/en/stable/reference/asyncio/server.html",
         argument=(0, "handler")),
+    Row("asyncio", ("asyncio.start_server", "asyncio.start_unix_server"), Holds.HANDLERS,
+        "https://docs.python.org/3/library/asyncio-stream.html", argument=(0, "client_connected_cb")),
     Row("Dash", ("dash.Dash",), Holds.ROUTES, "https://dash.plotly.com/basic-callbacks", ("callback",)),
     Row("Flask", ("flask.Flask", "flask.Blueprint"), Holds.HANDLERS,
         "https://flask.palletsprojects.com/en/stable/api/", ("add_url_rule",), (2, "view_func")),

@@ -8,7 +8,7 @@ the row of a file may say what another row says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -17,9 +17,8 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
-from torchlint.facts.values.novelty import is_iterated
+from torchlint.facts.values.novelty import is_iterated, with_content
 from torchlint.facts.values.own_data import is_tokenizer
-from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -86,11 +85,16 @@ class RequestedTexts:
     def handler_giving(self, key: Value) -> Function | None:
         """The function that a server calls for each request, where ``key`` is made of what it is asked."""
         handlers = self.facts.repetitions.request_handlers
-        for value in reached([key], partial(inputs_across_calls, self.solution)):
+        for value in reached([key], self._said_across_calls):
             is_asked = value.op is Op.PARAMETER or (value.op is Op.EXTERNAL and value.name.startswith(REQUESTS))
             if is_asked and value.function in handlers:
                 return value.function
         return None
+
+    def _said_across_calls(self, value: Value) -> list[Value]:
+        """What a value is made of; for a parameter what is passed. A length, or a remainder, is one of a few."""
+        given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+        return [*given, *with_content(value)]
 
     def asked_by_others(self, key: Value) -> Function | None:
         """The function that nobody here is seen to call, where a key is what it is given, or is made of that.

@@ -375,10 +375,11 @@ def _is_measure(receiver: Value) -> bool:
 
 def behind_content(value: Value) -> Iterator[Value]:
     """What a value is computed from, but for that of which it only tells a shape, a type, or a length."""
-    return reached([value], _with_content)
+    return reached([value], with_content)
 
 
-def _with_content(value: Value) -> Sequence[Value]:
+def with_content(value: Value) -> Sequence[Value]:
+    """What a value is computed from, one step back; nothing where it only tells a shape, a type, or a length."""
     if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER and value.keys[0] in value.inputs[0].keys:
         pair = value.inputs[0]  # of `for name, row in rows.items()` the name tells nothing of the row
         return [item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]]
