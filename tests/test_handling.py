@@ -398,3 +398,84 @@ def search(trainer: Trainer):
 def test_who_asks_the_trainer_for_a_number_does_not_train_again() -> None:
     assert again(TRAINER.format(again="chosen(trainer, 0.5)")) == []
     assert again(TRAINER.format(again="trainer.run()")) == ["trainer.run"]
+
+
+FORGIVING = """
+from contextlib import contextmanager
+lost = []
+
+class Forgiving:
+    def __init__(self):
+        self.seen, self.last = [], None
+    def __enter__(self):
+        return self
+    def __exit__(self, {told}):
+        {exiting}
+        {ending}
+    def note(self, failure):
+        self.seen.append(failure)
+
+@contextmanager
+def forgiving():
+    try:
+        yield
+    except RuntimeError as failure:
+        lost.append({noted})
+
+forgive = Forgiving()
+for x, y in loader:
+    {used}
+"""
+FORGIVEN = {
+    "told": "kind, failure, trace",
+    "exiting": "self.seen.append((kind, failure))",
+    "ending": "return kind is not None",
+    "noted": "str(failure)",
+    "used": "with forgive:\n        net(x).sum().backward()",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, ["self.seen +"]),
+        ({"exiting": "self.seen.append(trace)"}, ["self.seen +"]),
+        ({"exiting": "self.seen += [failure]"}, ["self.seen +"]),
+        ({"exiting": "self.note(failure)"}, ["self.seen +"]),
+        ({"exiting": "lost.append(failure)"}, ["lost +"]),
+        ({"exiting": "self.last = failure", "ending": "return True"}, ["self.last"]),
+        ({"told": "*error", "exiting": "self.seen.append(error)"}, ["self.seen +"]),
+        ({"told": "*error", "exiting": "self.seen.append(error[1])"}, ["self.seen +"]),
+        ({"told": "*error", "exiting": "kind, value, trace = error\n        self.seen.append(value)",
+          "ending": "return kind is not None"}, ["self.seen +"]),
+        ({"used": "with forgiving():\n        net(x).sum().backward()", "noted": "failure"}, ["lost +"]),
+        ({"used": "with Forgiving():\n        net(x)", "exiting": "lost.append(failure)"}, ["lost +"]),
+    ],
+)  # fmt: skip
+def test_what_a_context_manager_keeps_of_the_failures_of_its_block(changed: dict[str, str], found: list[str]) -> None:
+    changed = {"ending": "return True", **changed} if "told" in changed else changed
+    assert kept(FORGIVING.format(**{**FORGIVEN, **changed})) == found
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exiting": "self.seen.append(str(failure))"},
+        {"exiting": "self.seen.append(kind)"},
+        {"exiting": "self.seen.append(traceback.format_exception(kind, failure, trace))"},
+        {"exiting": "traceback.clear_frames(trace)\n        self.seen.append(failure)"},
+        {"exiting": "failure.__traceback__ = None\n        self.seen.append(failure)"},
+        {"ending": "return False"},
+        {"ending": "print('left')"},
+        {"told": "*error", "exiting": "self.seen.append(error[0])", "ending": "return True"},
+        {"used": "with Forgiving():\n        net(x).sum().backward()"},
+        {"used": "with Forgiving() as forgive:\n        net(x)", "exiting": "self.last = failure"},
+        {"used": "with forgive:\n        print(len(y))"},
+        {"used": "with open('rows') as rows:\n        net(x)"},
+        {"used": "with forgiving():\n        net(x).sum().backward()"},
+        {"used": "with forgiving():\n        print(len(y))", "noted": "failure"},
+        {"used": "pass\nwith forgive:\n    net(x)"},
+    ],
+)
+def test_a_context_manager_that_keeps_no_frames_of_the_failures_of_its_blocks(changed: dict[str, str]) -> None:
+    assert kept(FORGIVING.format(**{**FORGIVEN, **changed})) == []

@@ -55,7 +55,7 @@ class Trigger:
         inserts: something is put into a container (``append``, ``d[k] = v``, a comprehension).
         defines: a function is defined.
         constructs: something is called that is named like a class, or looked up first, or an iterator is made.
-        handles: an exception is handled.
+        handles: an exception is handled, or a method is defined that is told of one.
         imports: something is imported that neither Python nor torch defines, as the project may, or another file of the
             project imports this one, and may pass it something of its own.
     """
@@ -220,6 +220,7 @@ def _note_items(profile: Profile, node: Any) -> None:
 
 def _note_function(profile: Profile, node: Any) -> None:
     profile.defines = True
+    profile.handles |= node.name == "__exit__"  # which is told of what fails
 
 
 def _note_handler(profile: Profile, node: Any) -> None:

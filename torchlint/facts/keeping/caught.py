@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
+from torchlint.facts.keeping.tolerating import told_by
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
@@ -32,14 +33,19 @@ class Caught:
         self._stored: dict[Function, frozenset[Value]] = {}
         self._kept: dict[Function, frozenset[Value]] = {}
 
-    def handler_of(self, value: Value) -> cst.ExceptHandler | None:
-        """The handler whose exception ``value`` is, or holds; None where it is none that is seen to be caught."""
+    def handler_of(self, value: Value) -> cst.ExceptHandler | cst.FunctionDef | None:
+        """The handler whose exception ``value`` is, or holds, or the ``__exit__`` that is told of it.
+
+        None where it is none that is seen to be caught.
+        """
         return self._handler_of(value, DEPTH, set())
 
-    def _handler_of(self, value: Value, depth: int, seen: set[Value]) -> cst.ExceptHandler | None:
+    def _handler_of(self, value: Value, depth: int, seen: set[Value]) -> cst.ExceptHandler | cst.FunctionDef | None:
         if value in seen or depth == 0:
             return None
         seen.add(value)
+        if (told := told_by(self.facts, value)) is not None:
+            return told
         if value.op is Op.UNKNOWN and isinstance(value.syntax, cst.AsName):
             handler = self.facts.parents.get(value.syntax)
             return handler if isinstance(handler, cst.ExceptHandler) else None

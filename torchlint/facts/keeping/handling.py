@@ -17,6 +17,7 @@ from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.keeping.tolerating import leavings, tried_in
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Argument, ClassReference, Container, External, Instance, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
@@ -66,7 +67,7 @@ class KeptException:
         statement: where it is kept.
         name: what keeps it.
         tried: what failed: its frames are kept.
-        handler: where it is caught.
+        handler: where it is caught, or the ``__exit__`` that is told of it.
         piles_up: True when one more is kept with each turn.
         is_variable: True for a variable that lives on into the next turn only.
     """
@@ -74,7 +75,7 @@ class KeptException:
     statement: cst.CSTNode
     name: str
     tried: Value
-    handler: cst.ExceptHandler
+    handler: cst.ExceptHandler | cst.FunctionDef
     piles_up: bool
     is_variable: bool = False
 
@@ -232,7 +233,7 @@ class Handling:
     def _tidying(self) -> frozenset[Value]:
         return frozenset(effect.call for effect in self.facts.effects.of(EffectKind.TIDIES))
 
-    def _clears_frames(self, handler: cst.ExceptHandler) -> bool:
+    def _clears_frames(self, handler: cst.ExceptHandler | cst.FunctionDef) -> bool:
         """Whether a handler drops the traceback, or the variables of its frames."""
         for node in walk_scope(handler.body):
             if isinstance(node, cst.Call) and (dotted(node.func) or "").endswith(("clear_frames", "with_traceback")):
@@ -259,8 +260,10 @@ class Handling:
         tried = self._tried(handler)
         if tried is None:
             return None
+        by = self.facts.novelty.repeats_at(store.function, store.loop)
+        if isinstance(handler, cst.FunctionDef) and (by is None or self._is_of_turn(store, handler, by)):
+            return None
         if store.kind is Kind.INSERT and store.holder is not None:
-            by = self.facts.novelty.repeats_at(store.function, store.loop)
             homes = homes_of(self.solution, store.holder)[1:]
             if not homes or self._is_emptied(homes) or self._is_short_lived(homes, store, by):
                 return None
@@ -270,6 +273,16 @@ class Handling:
         if store.kind is Kind.ASSIGN and (store.attribute or self._is_global(store)) and store.target is not None:
             return KeptException(store.statement, text_of(store.target, store.value), tried, handler, False)
         return None
+
+    def _is_of_turn(self, store: Store, exiting: cst.FunctionDef, by: Loop | Function) -> bool:
+        """Whether each turn has a manager of its own, with what an ``__exit__`` keeps of the exception."""
+        if store.kind is Kind.INSERT and store.holder is not None:
+            made = [home for home in homes_of(self.solution, store.holder) if isinstance(home, Value)]
+            kept = [home for home in made if home.op in (Op.CONTAINER, Op.CALL)]
+        else:
+            managers = [call.callee.inputs[0] for call in leavings(self.facts, exiting)]
+            kept = [one for manager in managers for one in self.holders.objects(manager) if one.op is Op.CALL]
+        return any(self.facts.novelty.is_made_by(one, by) for one in kept)
 
     def _handed_over(self, kept: KeptElsewhere) -> KeptException | None:
         """``self.journal.note(error)``: what an object of another file adds to what it keeps."""
@@ -334,12 +347,10 @@ class Handling:
             return True
         return any(isinstance(node, cst.Assign) and _is_cleared(node, name) for node in inside)
 
-    def _tried(self, handler: cst.ExceptHandler) -> Value | None:
+    def _tried(self, handler: cst.ExceptHandler | cst.FunctionDef) -> Value | None:
         """The call that failed, where its frames hold tensors."""
-        node = self.facts.parents.get(handler)
-        if not isinstance(node, cst.Try):
-            return None
-        return next((call for call in self._calls_under(node.body) if self._works(call)), None)
+        calls = (call for body in tried_in(self.facts, handler) for call in self._calls_under(body))
+        return next((call for call in calls if self._works(call)), None)
 
 
 def _caught(handler: cst.ExceptHandler) -> set[str]:
