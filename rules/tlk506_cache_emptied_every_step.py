@@ -18,7 +18,8 @@ class CacheEmptiedEveryStep(Rule):
 
     ## What it does
     Finds `torch.cuda.empty_cache()` (of other devices, too) and `gc.collect()` in a loop of steps, in a method that
-    a framework calls for each batch, in a request handler, and in helpers that these call.
+    a framework calls for each batch, in a request handler, and in helpers that these call; also where the function
+    itself is handed to what calls it in each step.
 
     ## Why is this bad?
     `empty_cache()` frees nothing that torch could not use again: it hands cached blocks back to the driver, waits
@@ -66,7 +67,10 @@ class CacheEmptiedEveryStep(Rule):
 
 def _finding(facts: Facts, emptying: Emptying) -> Finding:
     place, call = emptying.repeated_by, emptying.call
-    written = f"`{facts.called(call)}()`" if emptying.by is None else facts.done_by(call, emptying.by)
+    handed = emptying.handed.syntax if emptying.handed is not None else None
+    node = facts.statement_of(call) if handed is None else handed
+    written = f"`{emptying.imported or facts.called(call)}()`" if handed is None else f"`{facts.code(handed)}()`"
+    written = written if emptying.by is None else facts.done_by(call, emptying.by)
     often = facts.each_turn(place)
     if emptying.step_call is not emptying.call:
         site = LineOf(facts.statement_of(emptying.step_call))
@@ -77,7 +81,7 @@ def _finding(facts: Facts, emptying: Emptying) -> Finding:
         else ": it frees nothing that torch could not use again, and the next step waits for new memory"
     )
     return Finding(
-        node=facts.statement_of(emptying.call),
+        node=node,
         message=(f"{written} runs in ", *often, cost, "; drop it, or call it once for an epoch"),
         level=Level.NOTE,
         memory=Memory.TIME,

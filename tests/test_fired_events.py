@@ -156,3 +156,74 @@ def step(x):
 """
     changed = {"registered": validated, "batch": "step(x)"}
     assert tidying(changed, DECORATED) == 1
+
+
+HANDED = """
+import gc
+from torch.cuda import empty_cache
+
+class Ring:
+    def __init__(self, **bells):
+        self.bells = dict(turn=[], lap=[])
+        {gathered}
+    def strike(self, name):
+        for bell in self.bells[name]:
+            bell()
+
+class Tally:
+    def __init__(self):
+        self.count = 0
+    def up(self):
+        self.count += 1
+
+def strike_all(bells):
+    for bell in bells:
+        bell()
+
+tally = Tally()
+ring = Ring({given})
+
+def run(after_turn, after_lap):
+    for lap in range(9):
+        for x, y in loader:
+            model(x).sum().backward()
+            optimizer.step()
+            {turn}
+        {lap}
+
+run({passed})
+"""
+RINGING = {
+    "gathered": "for name, many in bells.items():\n            self.bells[name].extend(many)",
+    "given": "turn=[tally.up, torch.cuda.empty_cache], lap=[gc.collect]",
+    "turn": 'ring.strike("turn")',
+    "lap": 'ring.strike("lap")',
+    "passed": "None, None",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1),
+        ({"given": "turn=[empty_cache, gc.collect]"}, 2),
+        ({"gathered": "for name, many in bells.items():\n            self.bells[name] = list(many)"}, 1),
+        ({"gathered": "for name in bells:\n            self.bells[name] = bells[name]"}, 1),
+        ({"gathered": "self.bells = bells"}, 1),
+        ({"given": "turn=[lambda: torch.cuda.empty_cache(), tally.up], lap=[gc.collect]"}, 1),
+        ({"given": "turn=[tally.up], lap=[gc.collect, empty_cache]"}, 0),
+        ({"given": "turn=[tally.up], lap=[lambda: gc.collect()]"}, 0),
+        ({"given": "turn=[tally.up], lap=[gc.collect]", "gathered": "self.bells = bells"}, 0),
+        ({"given": "turn=[tally.up], lap=[gc.collect]", "turn": "ring.strike(chosen)"}, 0),
+        ({"turn": 'if lap % 4 == 0:\n                ring.strike("turn")'}, 0),
+        ({"turn": "pass"}, 0),
+        ({"given": "", "turn": "strike_all([tally.up, gc.collect])"}, 1),
+        ({"given": "", "turn": "strike_all([tally.up])", "lap": "strike_all([gc.collect])"}, 0),
+        ({"given": "", "turn": "after_turn()", "passed": "empty_cache, gc.collect"}, 1),
+        ({"given": "", "turn": "after_turn()", "lap": "after_lap()", "passed": "tally.up, gc.collect"}, 0),
+        ({"given": "", "turn": "strike_all(after_turn)", "passed": "(empty_cache,), [gc.collect]"}, 1),
+        ({"given": "", "lap": "strike_all(after_lap)", "passed": "(empty_cache,), [gc.collect]"}, 0),
+    ],
+)
+def test_an_imported_function_that_is_handed_in_runs_when_its_event_comes(changed: dict[str, str], count: int) -> None:
+    assert len(Program(TRAINING + HANDED.format(**{**RINGING, **changed})).facts.emptyings) == count

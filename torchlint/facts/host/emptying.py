@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.switches import is_left_off
 from torchlint.facts.turns.turn import Turn
-from torchlint.facts.values.domain import ClassReference, sorted_values
+from torchlint.facts.values.domain import ClassReference, External, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
@@ -54,17 +55,21 @@ class Emptying:
         step_call: the call in the step itself: the same, or the first call of the helper that does it.
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
         by: what the call does by a function of another file; None where it does it itself.
+        imported: the full dotted name of what it calls, where that was handed to it: ``handler()``; "" elsewhere.
+        handed: where that is handed over, if there is one such place.
     """
 
     call: Value
     step_call: Value
     repeated_by: Loop | Function
     by: Effect | None = None
+    imported: str = ""
+    handed: Value | None = None
 
     @property
     def collects(self) -> bool:
         """True for the cyclic collector, False for the allocator's cache."""
-        return (self.by.done.name if self.by is not None else self.call.callee.name) == COLLECT
+        return (self.by.done.name if self.by is not None else self.imported or self.call.callee.name) == COLLECT
 
 
 def empties_cache(name: str) -> bool:
@@ -88,7 +93,28 @@ def emptyings(facts: Facts) -> list[Emptying]:
         by = None if own and effect.done.name == COLLECT else _repeated_by(facts, effect.call)
         if by is not None:
             found.setdefault(facts.statement_of(effect.call), Emptying(effect.call, effect.call, by, effect))
+    for call, imported in _calls_of_handed(facts):
+        by = None if own and imported == COLLECT else _repeated_by(facts, call, imported)
+        if by is not None and not _follows_unloading(facts, call) and not is_left_off(facts, call):
+            handed = _handed(facts, imported)
+            found.setdefault((facts.statement_of(call), imported), Emptying(call, call, by, None, imported, handed))
     return list(found.values())
+
+
+def _calls_of_handed(facts: Facts) -> Iterator[tuple[Value, str]]:
+    """Each CALL without arguments of a variable, ``handler()``, with what it may call that tidies up."""
+    for call in facts.calls():
+        if call.callee.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.PARAMETER) and not call.arguments:
+            for atom in sorted_values(facts.solution.final(call.callee)):
+                if isinstance(atom, External) and (atom.name == COLLECT or empties_cache(atom.name)):
+                    yield call, atom.name
+
+
+def _handed(facts: Facts, imported: str) -> Value | None:
+    """The one place where an imported function is named and not called there."""
+    named = [value for value in facts.graph.of(Op.EXTERNAL) if value.name == imported]
+    handed = [one for one in named if not any(user.op is Op.CALL and user.callee is one for user in one.users)]
+    return handed[0] if len(handed) == 1 else None
 
 
 def _follows_unloading(facts: Facts, call: Value) -> bool:
@@ -133,11 +159,11 @@ def _is_tidying(callee: Value) -> bool:
     return callee.op is Op.EXTERNAL and callee.name.startswith(TIDIES)
 
 
-def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
+def _repeated_by(facts: Facts, site: Value, imported: str = "") -> Loop | Function | None:
     if facts.unit_tests.may_have(site.function):
         return None
-    repetition = facts.repetitions.of(site)
-    if repetition is None and _counts_its_calls(facts, site):
+    repetition = facts.repetitions.of(site, imported=imported)
+    if repetition is None and not imported and _counts_its_calls(facts, site):
         return site.function
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None

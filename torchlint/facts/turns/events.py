@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import ClassReference, FunctionReference
+from torchlint.facts.values.domain import Atom, ClassReference, Container, External, FunctionReference
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
+from torchlint.facts.values.parameters import LISTING, star_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -29,12 +30,15 @@ class Events:
         """Read tables and calls from ``solution``."""
         self.solution = solution
 
-    def may_run(self, chain: tuple[Value, ...]) -> bool:
+    def may_run(self, chain: tuple[Value, ...], imported: str = "") -> bool:
         """Whether each call of a chain may be made by the next one, as far as the names of events tell.
 
         Args:
             chain: a CALL, one that runs its function, one that runs the function of that, and so on.
+            imported: the full dotted name of what the first one calls, where that was imported and handed to it.
         """
+        if imported and not self._may_be_handed(imported, chain):
+            return False
         for position, call in enumerate(chain[1:], start=1):
             handler = chain[position - 1].function
             name = self.asked_by(call) or self._asked_through(call, handler)
@@ -44,7 +48,31 @@ class Events:
                 return False
         return True
 
-    def _is_kept_for(self, handler: Function, name: Value | None) -> bool:
+    def _may_be_handed(self, imported: str, chain: tuple[Value, ...]) -> bool:
+        """Whether the first CALL of a chain may call an imported function that is kept, or passed on to it."""
+        name, source = self.asked_by(chain[0]), chain[0].callee
+        while source.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            source = source.inputs[0]
+        given: Value | None = source
+        for caller in chain[1:]:
+            name, given = self._given(name, caller), self._given(given, caller)
+        if name is not None and name.op is not Op.PARAMETER and self._named(name) is UNWRITTEN:
+            return False  # an event that is not known
+        return self._is_kept_for(imported, name) and (given is source or self._holds(given, imported))
+
+    def _holds(self, value: Value | None, imported: str) -> bool:
+        """Whether a value may be an imported function, or have it among its items, or those of one of them."""
+        return value is not None and any(atom == External(imported) for atom in self._within(value))
+
+    def _within(self, value: Value, depth: int = 2) -> Iterator[Atom]:
+        """What a value may be, and what its items may be."""
+        for atom in self.solution.final(value):
+            yield atom
+            for _, item in self.solution.held.get(atom.allocation, ()) if isinstance(atom, Container) else ():
+                if depth:
+                    yield from self._within(item, depth - 1)
+
+    def _is_kept_for(self, handler: Function | str, name: Value | None) -> bool:
         """Whether a function may be kept under a name; of one that is kept under none nothing is known."""
         event = self._named(name)
         return event is UNWRITTEN or not self._names_of(handler) or event in self._names_of(handler)
@@ -118,32 +146,47 @@ class Events:
                 return member
         return literal(self.solution, name)
 
-    def _names_of(self, function: Function) -> frozenset[object]:
+    def _names_of(self, function: Function | str) -> frozenset[object]:
         """The events under whose names a function is kept, UNWRITTEN among them where one is not seen."""
         return self._kept.get(function, frozenset())
 
     @cached_property
-    def _kept(self) -> dict[Function, frozenset[object]]:
-        table: dict[Function, set[object]] = defaultdict(set)
+    def _kept(self) -> dict[Function | str, frozenset[object]]:
+        table: dict[Function | str, set[object]] = defaultdict(set)
         for store in self.solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
                 for name, kept in self._put(store):
                     for function in self._functions(kept):
                         table[function].add(self._named(name))
-        for value in self.solution.graph.of(Op.CONTAINER):
-            for key, item in zip(value.keys, value.inputs, strict=True):
-                for kept in (item, *(item.inputs if item.op is Op.CONTAINER else ())) if isinstance(key, str) else ():
-                    for function in self._functions(kept):
-                        table[function].add(key)
+        for key, item in self._written_under():
+            for kept in (item, *(item.inputs if item.op is Op.CONTAINER else ())):
+                for function in self._functions(kept):
+                    table[function].add(key)
         return {function: frozenset(names) for function, names in table.items()}
 
-    def _functions(self, value: Value) -> list[Function]:
-        return [atom.function for atom in self.solution.final(value) if isinstance(atom, FunctionReference)]
+    def _written_under(self) -> Iterator[tuple[str, Value]]:
+        """What dictionaries are written with, and what calls give to be gathered by ``**handlers``, by name."""
+        for value in self.solution.graph.of(Op.CONTAINER):
+            for key, item in zip(value.keys, value.inputs, strict=True):
+                if isinstance(key, str):
+                    yield key, item
+        for call in self.solution.graph.of(Op.CALL):
+            last = [function.parameters[-1:] for function in self.solution.functions_of(call)]
+            if call.callee.name == "builtins.dict" or any(star_of(one) == "**" for many in last for one in many):
+                for key, item in zip(call.keys[1:], call.arguments, strict=True):
+                    if isinstance(key, str):
+                        yield key, item
+
+    def _functions(self, value: Value) -> list[Function | str]:
+        """The functions that a value may be; those that are imported by their full dotted names."""
+        atoms = self.solution.final(value)
+        own: list[Function | str] = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
+        return own + [atom.name for atom in atoms if isinstance(atom, External)]
 
     def _put(self, store: Store) -> Iterator[tuple[Value | None, Value]]:
         """(name, function) of all that a store puts under a name, be it given to the function around it."""
         name = store.index if store.is_item else self._key_of(store.holder)
-        if name is None:
+        if name is None or self._is_copied(name, store.value):
             return
         if store.value.op is not Op.PARAMETER:
             yield name, store.value
@@ -152,6 +195,20 @@ class Events:
             kept = binding.get(store.value)
             if kept is not None:
                 yield self._given_around(name, call, store.function), kept
+
+    def _is_copied(self, name: Value, kept: Value) -> bool:
+        """``for name, functions in handlers.items(): table[name].extend(functions)``: it is written there already.
+
+        Of a dictionary that is not seen to be written the names stay unknown.
+        """
+        pair = name.inputs[0] if name.op is Op.ELEMENT and name.keys[0] == 0 else None
+        while (kept.op is Op.ELEMENT and kept.inputs[0] is not pair) or _is_listed(kept):
+            kept = kept.arguments[0] if kept.op is Op.CALL else kept.inputs[0]
+        if pair is None or kept.op is not Op.ELEMENT or pair.op is not Op.CONTAINER or kept.keys[0] != 1:
+            return False
+        table = pair.inputs[1].inputs[0] if pair.inputs[1].op is Op.ELEMENT else pair
+        made = [atom.allocation for atom in self.solution.final(table) if isinstance(atom, Container)]
+        return bool(made) and all(map(_is_written_by_name, made))
 
     def _given_around(self, name: Value, call: Value, function: Function) -> Value | None:
         """What stands for the name in a CALL: of a parameter, or of one of ``on`` in ``@loop.on("started")``."""
@@ -169,3 +226,14 @@ class Events:
         if value is None or value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE:
             return None
         return value.argument(0) if value.callee.name in LOOKING_UP else None
+
+
+def _is_listed(value: Value) -> bool:
+    return value.op is Op.CALL and value.callee.name in LISTING and bool(value.arguments)
+
+
+def _is_written_by_name(table: Value) -> bool:
+    """Whether a dictionary is written with its names, or gathers what calls give by name."""
+    if table.op is Op.CONTAINER:
+        return bool(table.keys) and all(isinstance(key, str) for key in table.keys)
+    return table.op is Op.PARAMETER and star_of(table) == "**"

@@ -54,14 +54,14 @@ HOPS = 4
 class _Asked:
     """How it is asked for a repetition.
 
-    That is: where callers are not followed, whether every n-th turn is too rare, within which loop none is meant, and
-    whether the turns of some items only are too few.
+    Where callers end, whether each turn counts, beyond which loop, whether all items do, which import it calls.
     """
 
     ends: Callable[[Value], bool]
     each: bool
     beyond: Loop | None
     all_items: bool
+    imported: str
 
 
 class Repetitions:
@@ -237,6 +237,7 @@ class Repetitions:
         now_and_then: bool = False,
         beyond: Loop | None = None,
         for_some: bool = False,
+        imported: str = "",
     ) -> Repetition | None:
         """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
 
@@ -246,8 +247,10 @@ class Repetitions:
             now_and_then: whether it is enough that it runs in every n-th turn.
             beyond: a loop around the call; only what repeats all of that is asked for.
             for_some: whether it is enough that it runs for some of the items of a loop.
+            imported: the full dotted name of what it calls, where that was imported and handed there.
         """
-        return self._of(_Asked(ends, not now_and_then, beyond, not for_some), call, (call,))
+        asked = _Asked(ends, not now_and_then, beyond, not for_some, imported)
+        return self._of(asked, call, (call,)) if self.events.may_run((call,), imported) else None
 
     def _of(self, asked: _Asked, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         function = at.function
@@ -278,7 +281,7 @@ class Repetitions:
         if not callers or answers:
             return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
         for caller in callers:
-            if caller not in chain and self.events.may_run((*chain, caller)):
+            if caller not in chain and self.events.may_run((*chain, caller), asked.imported):
                 found = self._of(asked, caller, (*chain, caller))
                 if found is not None and found.turn is Turn.HOLDS and self._makes_one_step(function):
                     found = replace(found, turn=Turn.TRAINS)  # whatever else each turn holds: a loop of rollouts

@@ -9,6 +9,7 @@ from torchlint.facts.values.domain import (
     BOTTOM,
     Abstract,
     Argument,
+    Atom,
     ClassReference,
     Container,
     Differentiable,
@@ -22,7 +23,7 @@ from torchlint.facts.values.domain import (
     is_live,
 )
 from torchlint.facts.values.frameworks import is_told_number
-from torchlint.facts.values.graph import Value
+from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import spread_into, star_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ PASSED = frozenset(
      FrameworkObject]
 )  # fmt: skip
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
+
+CALLED = (FunctionReference, Partial, External)
+"""What a program passes to have it called."""
 
 
 class PassedObjects:
@@ -56,6 +60,8 @@ class PassedObjects:
         if argument is not None and star_of(parameter) == "*":
             self._gather(call, parameter)
             return
+        if star_of(parameter) == "**":
+            self._gather_named(call, parameter)
         given = self._solution.of(argument) if argument is not None else BOTTOM
         if given and PASSED.issuperset(map(type, given)):
             self._passing[parameter].add(call)
@@ -71,6 +77,27 @@ class PassedObjects:
         if objects:
             solution.set_field(parameter, None, objects)
             self.give(parameter, frozenset([Container(parameter)]))
+
+    def _gather_named(self, call: Value, parameter: Value) -> None:
+        """Let the functions that a call passes by name, and lists of them, be items of ``**handlers``."""
+        solution = self._solution
+        others = {other.name for other in parameter.function.parameters}
+        for key, given in zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ():
+            if isinstance(key, str) and key not in others:
+                functions = frozenset(atom for atom in solution.of(given) if self._is_function(atom, call))
+                if functions:
+                    solution.set_field(parameter, key, functions)
+                    self.give(parameter, frozenset([Container(parameter)]))
+
+    def _is_function(self, atom: Atom, call: Value) -> bool:
+        """Whether something is called, or a list of nothing else; ``call`` is run again when its items are known."""
+        if not isinstance(atom, Container):
+            return isinstance(atom, CALLED)
+        items = [item for _, item in self._solution.held.get(atom.allocation, ())]
+        for item in items:
+            self._solution.watch(item, call)
+        kinds = [one for item in items for one in self._solution.of(item)]
+        return bool(kinds) and all(isinstance(one, CALLED) for one in kinds)
 
     def give(self, parameter: Value, given: Abstract) -> None:
         """Let the objects among ``given`` reach a parameter."""
