@@ -100,3 +100,56 @@ def test_a_function_that_trains_a_few_times_on_what_it_draws_makes_a_step(given:
     facts = Program(ADAPTING.format(**{**settings, **given}), head="").facts
     outer = next(loop for loop in facts.graph.loops if loop.function.name == "run")
     assert facts.repetitions.turn(outer).name == turn
+
+
+OWN = """
+import torch
+from torch import nn
+
+class Tuner:
+    def __init__(self, net):
+        self.net, self.optimizer = net, torch.optim.Adam(net.parameters())
+    def tune(self, rows):
+        {before}
+        for _ in range({few}):
+            loss = self.net(rows).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+    def run(self, stream, turns):
+        for turn, rows in zip(range({turns}), stream):
+            self.tune(rows)
+
+{used}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "turn"),
+    [
+        ({}, "TRAINS"),
+        ({"used": "Tuner(nn.Linear(4, 4)).run(torch.rand(99, 8, 4), 99)"}, "TRAINS"),
+        ({"used": "tuner = Tuner(nn.Linear(4, 4))\nfor epoch in range(99):\n    tuner.run(stream, 900)"}, "TRAINS"),
+        ({"used": "for size in sizes:\n    Tuner(nn.Linear(4, size)).run(stream, 99)"}, "HOLDS"),
+        ({"few": "400"}, "HOLDS"),
+        ({"few": "len(rows)"}, "HOLDS"),
+        ({"turns": "3"}, "HOLDS"),
+        ({"before": "rows = self.rows"}, "HOLDS"),
+        ({"before": "self.optimizer = torch.optim.Adam(self.net.parameters())\n        rows = rows.cuda()"}, "HOLDS"),
+        ({"before": "self.net = nn.Linear(4, 4)\n        rows = rows.cuda()"}, "HOLDS"),
+    ],
+)
+def test_a_method_that_trains_what_its_object_was_made_with_makes_a_step(given: dict[str, str], turn: str) -> None:
+    settings = {"before": "rows = rows.to('cuda')", "few": "5", "turns": "turns", "used": "", **given}
+    facts = Program(OWN.format(**settings), head="").facts
+    outer = next(loop for loop in facts.graph.loops if loop.function.name == "run")
+    assert facts.repetitions.turn(outer).name == turn
+
+
+@pytest.mark.parametrize("made", ["Tuner(net).tune(rows)", "tuner = Tuner(net)\n    tuner.tune(rows)"])
+def test_a_method_whose_object_each_turn_makes_anew_is_a_trial(made: str) -> None:
+    used = f"for net, rows in candidates:\n    {made}"
+    settings = {"before": "rows = rows.to('cuda')", "few": "5", "turns": "turns"}
+    facts = Program(OWN.format(used=used, **settings), head="").facts
+    outer = next(loop for loop in facts.graph.loops if loop.function is facts.graph.module)
+    assert facts.repetitions.turn(outer).name == "HOLDS"
