@@ -67,13 +67,15 @@ class AnomalyModeOn(Rule):
 
 def _finding(facts: Facts, debugging: Debugging) -> Finding:
     statement, covered = facts.statement_of(debugging.call), debugging.covered
+    kept = debugging.kept
+    subject = facts.done_by(debugging.call, debugging.by) if kept is None else f"`{kept.name}`"
     where: tuple[str | LineOf, ...] = (" for all that follows",)
     if covered is not statement:
         where = (" for all of line ", LineOf(covered))
     return Finding(
-        node=statement,
+        node=kept.written.syntax or statement if kept is not None else statement,
         message=(
-            f"{facts.done_by(debugging.call, debugging.by)} leaves anomaly detection on",
+            f"{subject} leaves anomaly detection on",
             *where,
             ": each operation records a stack and each gradient is searched for NaN; "
             "remove it, or put it behind a debug flag",

@@ -69,7 +69,7 @@ def _finding(facts: Facts, emptying: Emptying) -> Finding:
     place, call = emptying.repeated_by, emptying.call
     handed = emptying.handed.syntax if emptying.handed is not None else None
     node = facts.statement_of(call) if handed is None else handed
-    written = f"`{emptying.imported or facts.called(call)}()`" if handed is None else f"`{facts.code(handed)}()`"
+    written = f"`{emptying.imported or facts.called(call)}()`"
     written = written if emptying.by is None else facts.done_by(call, emptying.by)
     often = facts.each_turn(place)
     if emptying.step_call is not emptying.call:

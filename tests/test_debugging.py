@@ -348,3 +348,75 @@ def test_a_manager_of_another_file_has_it_on(tmp_path: Path, body: str, way: str
     files = {"tools.py": LENDING.format(body), "main.py": "    import torch" + BORROWING.format(way=way)}
     told = [one for one in Project(tmp_path, files).found() if "TLK505" in one]
     assert told == ["main.py: TLK505 note"] * count
+
+
+KEPT = """
+import argparse
+from functools import partial
+args = argparse.ArgumentParser().parse_args()
+{before}
+
+class Plan:
+    opened = ()
+    def __init__(self, opened=()):
+        {made}
+    def fit(self, rows):
+        with contextlib.ExitStack() as stack:
+            {entering}
+            {body}
+
+class Careful(Plan):
+    opened = {opened}
+
+{used}
+"""
+KEEPING = {
+    "before": "SWITCH = partial(set_detect_anomaly, True)",
+    "made": "pass",
+    "entering": "for opening in self.opened:\n                stack.enter_context(opening())",
+    "body": "for x in rows:\n                model(x).sum().backward()\n                optimizer.step()",
+    "opened": "(partial(torch.autocast, 'cpu'), partial(set_detect_anomaly, True))",
+    "used": "Careful().fit(loader)",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"opened": "[partial(set_detect_anomaly, mode=True)]"},
+        {"opened": "(detect_anomaly,)"},
+        {"opened": "(SWITCH,)"},
+        {"entering": "with SWITCH():\n                pass\n            for opening in [SWITCH]:\n"
+                     "                stack.enter_context(opening())", "opened": "()"},
+        {"made": "self.opened = opened", "opened": "()",
+         "used": "Plan([partial(set_detect_anomaly, True)]).fit(loader)"},
+        {"used": "def main():\n    plan = Careful()\n    plan.fit(loader)\nif __name__ == '__main__':\n    main()"},
+    ],
+)  # fmt: skip
+def test_what_makes_a_manager_is_kept_and_called(changed: dict[str, str]) -> None:
+    assert found(KEPT.format(**{**KEEPING, **changed})) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"opened": "(partial(set_detect_anomaly, False),)"},
+        {"opened": "(partial(set_detect_anomaly, args.debug),)"},
+        {"opened": "(partial(set_detect_anomaly, True),) if args.debug else ()"},
+        {"opened": "(partial(torch.autocast, 'cpu'),)"},
+        {"used": "(Careful if args.debug else Plan)().fit(loader)"},
+        {"used": "plan = Careful() if args.debug else Plan()\nplan.fit(loader)"},
+        {"used": "if args.debug:\n    Careful().fit(loader)\nelse:\n    Plan().fit(loader)"},
+        {"used": "PLANS = {'careful': Careful, 'quick': Plan}\nPLANS[args.plan]().fit(loader)"},
+        {"used": "Plan().fit(loader)"},
+        {"entering": "if args.debug:\n                for opening in self.opened:\n"
+                     "                    stack.enter_context(opening())"},
+        {"body": "pass"},
+        {"made": "if not args.debug:\n            self.opened = []"},
+        {"used": "class Quick(Plan):\n    opened = (partial(torch.autocast, 'cpu'),)\n"
+                 "(Careful if args.debug else Quick)().fit(loader)\nCareful()"},
+    ],
+)  # fmt: skip
+def test_what_makes_a_manager_is_kept_for_somebody_who_asked(changed: dict[str, str]) -> None:
+    assert found(KEPT.format(**{**KEEPING, **changed})) == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.own_guards import ENTERING
+from torchlint.facts.host.kept_managers import KeptManager, kept_managers
 from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
@@ -33,16 +34,19 @@ class Debugging:
         call: what switches it on.
         covered: what runs under it: a loop of steps, a call that trains, a function that a framework calls.
         by: what the call does by a function of another file; None where it switches it on itself.
+        kept: what the call calls, where that is a variable; None elsewhere.
     """
 
     call: Value
     covered: cst.CSTNode
     by: Effect | None = None
+    kept: KeptManager | None = None
 
 
 def debuggings(facts: Facts) -> list[Debugging]:
     """Every place that switches anomaly detection on for a whole run without a condition."""
     found = [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+    found += [one for call in facts.calls() if (one := _by_kept(facts, call)) is not None]
     by_others = [_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS)]
     by_others += [_in_block_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS_WITHIN)]
     return found + [one for one in by_others if one is not None]
@@ -102,6 +106,19 @@ def _of(facts: Facts, call: Value) -> Debugging | None:
     if covered is None or is_optional(facts, call, None if _is_of_process(facts, call, covered) else covered):
         return None
     return Debugging(call, covered)
+
+
+def _by_kept(facts: Facts, call: Value) -> Debugging | None:
+    """A training in the block that is entered by what a variable makes: ``stack.enter_context(make())``."""
+    block = entered_at(facts, call)
+    if block is None or facts.unit_tests.may_have(call.function):
+        return None
+    for one in kept_managers(facts, call, "mode"):
+        if one.name in BLOCKS or (one.name in SETTERS and literal(facts.solution, one.mode) is True):
+            covered = _covered_by_block(facts, call, block)
+            if covered is not None and not is_optional(facts, call, covered):
+                return Debugging(call, covered, kept=one)
+    return None
 
 
 def _covered_by_callers(facts: Facts, call: Value) -> cst.CSTNode | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host.handed_functions import handed_at
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.switches import is_left_off
@@ -96,7 +97,7 @@ def emptyings(facts: Facts) -> list[Emptying]:
     for call, imported in _calls_of_handed(facts):
         by = None if own and imported == COLLECT else _repeated_by(facts, call, imported)
         if by is not None and not _follows_unloading(facts, call) and not is_left_off(facts, call):
-            handed = _handed(facts, imported)
+            handed = handed_at(facts, imported)
             found.setdefault((facts.statement_of(call), imported), Emptying(call, call, by, None, imported, handed))
     return list(found.values())
 
@@ -108,13 +109,6 @@ def _calls_of_handed(facts: Facts) -> Iterator[tuple[Value, str]]:
             for atom in sorted_values(facts.solution.final(call.callee)):
                 if isinstance(atom, External) and (atom.name == COLLECT or empties_cache(atom.name)):
                     yield call, atom.name
-
-
-def _handed(facts: Facts, imported: str) -> Value | None:
-    """The one place where an imported function is named and not called there."""
-    named = [value for value in facts.graph.of(Op.EXTERNAL) if value.name == imported]
-    handed = [one for one in named if not any(user.op is Op.CALL and user.callee is one for user in one.users)]
-    return handed[0] if len(handed) == 1 else None
 
 
 def _follows_unloading(facts: Facts, call: Value) -> bool:
