@@ -64,7 +64,9 @@ class GradientsZeroedNotFreed(Rule):
 
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     statement = facts.statement_of(zeroing.call)
-    if zeroing.by is None:
+    if zeroing.is_handed:
+        subject = f"the `zero_grad` that `{facts.called(zeroing.call)}` asks for keeps the gradients"
+    elif zeroing.by is None:
         subject = f"`{zeroing.inherits or facts.called(zeroing.call).rpartition('.')[0]}` keeps its gradients"
     else:
         subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"

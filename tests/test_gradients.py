@@ -353,3 +353,68 @@ def test_what_an_optimizer_of_the_file_asks_of_torchs(lines: dict[str, str], cou
     assert all(facts.free_gradients(one) is None for one in facts.zeroings)
     told = ["".join(map(str, finding.message)) for finding in GradientsZeroedNotFreed().check(facts)]
     assert all(one.startswith("`Averaging` keeps its gradients") and "`keep` is False unless" in one for one in told)
+
+
+MADE = """
+from operator import methodcaller
+import operator
+{before}
+
+def each(call, things):
+    for thing in things:
+        call(thing)
+
+def fit(net: nn.Module, rows):
+    optimizers = [torch.optim.SGD(net.parameters(), 0.1), torch.optim.SGD(net.parameters(), 0.2)]
+    {once}
+    for x in rows:
+        {zeroed}
+        net(x).sum().backward()
+        {after}
+        for optimizer in optimizers:
+            optimizer.step()
+"""
+MAKING = {
+    "before": "clear = methodcaller('zero_grad', set_to_none=False)\nadvance = methodcaller('step')",
+    "once": "pass",
+    "zeroed": "each(clear, optimizers)",
+    "after": "pass",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"before": "clear = operator.methodcaller('zero_grad', False)"},
+        {"zeroed": "clear(net)"},
+        {"zeroed": "for one in optimizers:\n            clear(one)"},
+        {"after": "each(advance, optimizers)"},
+        {"before": "", "zeroed": "each(methodcaller('zero_grad', set_to_none=False), optimizers)"},
+    ],
+)
+def test_zeros_that_a_made_method_call_asks_for(changed: dict[str, str]) -> None:
+    facts = Program(MADE.format(**{**MAKING, **changed})).facts
+    assert [facts.called(one.call).rpartition(".")[2] for one in facts.zeroings] == ["methodcaller"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"before": "clear = methodcaller('zero_grad')"},
+        {"before": "clear = methodcaller('zero_grad', set_to_none=True)"},
+        {"before": "clear = methodcaller('zero_grad', set_to_none=given)"},
+        {"before": "clear = methodcaller('reset', set_to_none=False)"},
+        {"once": "each(clear, optimizers)", "zeroed": "each(methodcaller('zero_grad'), optimizers)"},
+        {"zeroed": "each(clear, optimizers)\n        print(net.weight.grad.norm())"},
+        {"zeroed": "clear([net])"},
+        {"zeroed": "pass"},
+        {
+            "before": "clear = methodcaller('zero_grad', set_to_none=False)\n"
+            "class Own:\n    def zero_grad(self, set_to_none):\n        pass",
+            "zeroed": "clear(Own())",
+        },
+    ],
+)
+def test_a_made_method_call_that_leaves_no_zeros_in_each_step(changed: dict[str, str]) -> None:
+    assert Program(MADE.format(**{**MAKING, **changed})).facts.zeroings == []

@@ -143,6 +143,10 @@ def profile_of(tree: ast.AST) -> Profile:
 def _note_call(profile: Profile, node: Any) -> None:
     name = last_name(node.func)
     profile.calls.add(name)
+    if name == "methodcaller" and node.args and isinstance(node.args[0], ast.Constant):
+        asked = str(node.args[0].value)  # called where what that makes is called
+        profile.calls.add(asked)
+        profile.names.add(asked)
     # `BUILDERS[kind](parameters)` has no name, and may build anything.
     profile.constructs = profile.constructs or name[:1].isupper() or name in ("iter", "")
     profile.inserts = profile.inserts or name in _INSERTING

@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import is_module_class, is_optimizer_clas
 from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.method_callers import method_callers
 from torchlint.facts.values.origins import agreed, origins, spread_options
 from torchlint.fix.edits import replace
 from torchlint.frameworks import Holds, method_names
@@ -41,6 +42,7 @@ class Zeroing:
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
         is_passed_in: True when callers decide on it, or a dictionary of options.
         by: what the call does by a function of another file; None where it zeroes itself.
+        is_handed: True where it makes what is called for that: ``methodcaller("zero_grad", set_to_none=False)``.
     """
 
     call: Value
@@ -48,6 +50,7 @@ class Zeroing:
     repeated_by: Loop | Function
     is_passed_in: bool = False
     by: Effect | None = None
+    is_handed: bool = False
 
     @property
     def inherits(self) -> str:
@@ -66,7 +69,25 @@ def zeroings(facts: Facts) -> list[Zeroing]:
     found = [one for call in facts.calls() if (one := zeroing_at(facts, call)) is not None]
     untold = (one for one in facts.effects.of(EffectKind.ZEROES_UNTOLD) if not _is_told_otherwise(facts, one))
     by_others = map(partial(_by_other, facts), (*facts.effects.of(EffectKind.ZEROES), *untold))
-    return found + [one for one in by_others if one is not None]
+    return [*found, *(one for one in by_others if one is not None), *_by_method_callers(facts)]
+
+
+def _by_method_callers(facts: Facts) -> Iterator[Zeroing]:
+    """``clear(optimizer)`` in every step, for ``clear = methodcaller("zero_grad", set_to_none=False)``."""
+    found: dict[Value, Zeroing] = {}
+    for call in facts.calls():
+        for handed in method_callers(facts.solution, call, "zero_grad"):
+            made, subject = handed.allocation, call.arguments[0]
+            told = zip(made.keys[1:], made.arguments, strict=True)
+            zeros = [key for key, value in told if key and agreed(facts.solution, value) is False]
+            if zeros not in (["set_to_none"], [1]) or not _is_of_torch_or(facts, subject, known=zeros == [1]):
+                continue
+            repetition = facts.repetitions.of(call, handed=handed)
+            if repetition is None or facts.unit_tests.may_have(call.function):
+                continue
+            if not _is_read_before_backward(facts, call, subject, repetition.by):
+                found.setdefault(made, Zeroing(made, 1, repetition.by, is_handed=True))
+    yield from found.values()
 
 
 def _gives_gradient(facts: Facts, store: Store) -> bool:
@@ -134,7 +155,7 @@ def subject_of(call: Value) -> Value:
 
 def is_asked_of_base(call: Value) -> bool:
     """Whether a method is called as that of the class above: ``super().zero_grad()``."""
-    receiver = call.callee.inputs[0]
+    receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
     is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
     return is_super and call.function.owner is not None
 
@@ -144,7 +165,14 @@ def _may_be_torch(facts: Facts, call: Value, *, known: bool) -> bool:
     owner = call.function.owner
     if owner is not None and is_asked_of_base(call) and _is_of_torch(owner):
         return True
-    atoms = facts.solution.final(call.callee.inputs[0])
+    return _is_of_torch_or(facts, call.callee.inputs[0], known=known)
+
+
+def _is_of_torch_or(facts: Facts, receiver: Value, *, known: bool) -> bool:
+    """Whether something is an optimizer or a module; without ``known``: whether nothing says that it is not."""
+    atoms = facts.solution.final(receiver)
+    if any(isinstance(atom, Instance) and atom.cls.method("zero_grad") is not None for atom in atoms):
+        return False
     if any(
         isinstance(atom, Module) or is_optimizer(atom) or (isinstance(atom, Instance) and _is_of_torch(atom.cls))
         for atom in atoms

@@ -156,7 +156,7 @@ def _is_tidying(callee: Value) -> bool:
 def _repeated_by(facts: Facts, site: Value, imported: str = "") -> Loop | Function | None:
     if facts.unit_tests.may_have(site.function):
         return None
-    repetition = facts.repetitions.of(site, imported=imported)
+    repetition = facts.repetitions.of(site, handed=External(imported) if imported else None)
     if repetition is None and not imported and _counts_its_calls(facts, site):
         return site.function
     if repetition is None or repetition.turn is Turn.HOLDS:

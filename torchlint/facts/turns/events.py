@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import Atom, ClassReference, Container, External, FunctionReference
+from torchlint.facts.values.domain import Atom, ClassReference, Container, External, FunctionReference, Partial
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
 from torchlint.facts.values.parameters import LISTING, star_of
@@ -30,14 +30,14 @@ class Events:
         """Read tables and calls from ``solution``."""
         self.solution = solution
 
-    def may_run(self, chain: tuple[Value, ...], imported: str = "") -> bool:
+    def may_run(self, chain: tuple[Value, ...], handed: Atom | None = None) -> bool:
         """Whether each call of a chain may be made by the next one, as far as the names of events tell.
 
         Args:
             chain: a CALL, one that runs its function, one that runs the function of that, and so on.
-            imported: the full dotted name of what the first one calls, where that was imported and handed to it.
+            handed: what the first one calls, where that is no function of the file and was handed to it.
         """
-        if imported and not self._may_be_handed(imported, chain):
+        if handed is not None and not self._may_be_handed(handed, chain):
             return False
         for position, call in enumerate(chain[1:], start=1):
             handler = chain[position - 1].function
@@ -48,8 +48,8 @@ class Events:
                 return False
         return True
 
-    def _may_be_handed(self, imported: str, chain: tuple[Value, ...]) -> bool:
-        """Whether the first CALL of a chain may call an imported function that is kept, or passed on to it."""
+    def _may_be_handed(self, handed: Atom, chain: tuple[Value, ...]) -> bool:
+        """Whether the first CALL of a chain may call what is kept, or passed on to it."""
         name, source = self.asked_by(chain[0]), chain[0].callee
         while source.op in (Op.ELEMENT, Op.SUBSCRIPT):
             source = source.inputs[0]
@@ -58,11 +58,11 @@ class Events:
             name, given = self._given(name, caller), self._given(given, caller)
         if name is not None and name.op is not Op.PARAMETER and self._named(name) is UNWRITTEN:
             return False  # an event that is not known
-        return self._is_kept_for(imported, name) and (given is source or self._holds(given, imported))
+        return self._is_kept_for(handed, name) and (given is source or self._holds(given, handed))
 
-    def _holds(self, value: Value | None, imported: str) -> bool:
-        """Whether a value may be an imported function, or have it among its items, or those of one of them."""
-        return value is not None and any(atom == External(imported) for atom in self._within(value))
+    def _holds(self, value: Value | None, handed: Atom) -> bool:
+        """Whether a value may be what is called, or have it among its items, or those of one of them."""
+        return value is not None and any(atom == handed for atom in self._within(value))
 
     def _within(self, value: Value, depth: int = 2) -> Iterator[Atom]:
         """What a value may be, and what its items may be."""
@@ -72,7 +72,7 @@ class Events:
                 if depth:
                     yield from self._within(item, depth - 1)
 
-    def _is_kept_for(self, handler: Function | str, name: Value | None) -> bool:
+    def _is_kept_for(self, handler: Function | Atom, name: Value | None) -> bool:
         """Whether a function may be kept under a name; of one that is kept under none nothing is known."""
         event = self._named(name)
         return event is UNWRITTEN or not self._names_of(handler) or event in self._names_of(handler)
@@ -146,13 +146,13 @@ class Events:
                 return member
         return literal(self.solution, name)
 
-    def _names_of(self, function: Function | str) -> frozenset[object]:
+    def _names_of(self, function: Function | Atom) -> frozenset[object]:
         """The events under whose names a function is kept, UNWRITTEN among them where one is not seen."""
         return self._kept.get(function, frozenset())
 
     @cached_property
-    def _kept(self) -> dict[Function | str, frozenset[object]]:
-        table: dict[Function | str, set[object]] = defaultdict(set)
+    def _kept(self) -> dict[Function | Atom, frozenset[object]]:
+        table: dict[Function | Atom, set[object]] = defaultdict(set)
         for store in self.solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
                 for name, kept in self._put(store):
@@ -177,11 +177,11 @@ class Events:
                     if isinstance(key, str):
                         yield key, item
 
-    def _functions(self, value: Value) -> list[Function | str]:
-        """The functions that a value may be; those that are imported by their full dotted names."""
+    def _functions(self, value: Value) -> list[Function | Atom]:
+        """The functions that a value may be, and what else may be called."""
         atoms = self.solution.final(value)
-        own: list[Function | str] = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
-        return own + [atom.name for atom in atoms if isinstance(atom, External)]
+        own: list[Function | Atom] = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
+        return own + [atom for atom in atoms if isinstance(atom, External | Partial)]
 
     def _put(self, store: Store) -> Iterator[tuple[Value | None, Value]]:
         """(name, function) of all that a store puts under a name, be it given to the function around it."""

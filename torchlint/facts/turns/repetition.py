@@ -25,7 +25,7 @@ from torchlint.facts.turns.steps import applies_tables
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.turns.wrapping import Wrapping
 from torchlint.facts.values.collecting import yields_what_is_written
-from torchlint.facts.values.domain import FunctionReference
+from torchlint.facts.values.domain import Atom, FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_epoch,
@@ -54,14 +54,14 @@ HOPS = 4
 class _Asked:
     """How it is asked for a repetition.
 
-    Where callers end, whether each turn counts, beyond which loop, whether all items do, which import it calls.
+    Where callers end, whether each turn counts, beyond which loop, whether all items do, what is handed there.
     """
 
     ends: Callable[[Value], bool]
     each: bool
     beyond: Loop | None
     all_items: bool
-    imported: str
+    handed: Atom | None
 
 
 class Repetitions:
@@ -237,7 +237,7 @@ class Repetitions:
         now_and_then: bool = False,
         beyond: Loop | None = None,
         for_some: bool = False,
-        imported: str = "",
+        handed: Atom | None = None,
     ) -> Repetition | None:
         """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
 
@@ -247,10 +247,10 @@ class Repetitions:
             now_and_then: whether it is enough that it runs in every n-th turn.
             beyond: a loop around the call; only what repeats all of that is asked for.
             for_some: whether it is enough that it runs for some of the items of a loop.
-            imported: the full dotted name of what it calls, where that was imported and handed there.
+            handed: what it calls, where that is no function of the file and was handed there.
         """
-        asked = _Asked(ends, not now_and_then, beyond, not for_some, imported)
-        return self._of(asked, call, (call,)) if self.events.may_run((call,), imported) else None
+        asked = _Asked(ends, not now_and_then, beyond, not for_some, handed)
+        return self._of(asked, call, (call,)) if self.events.may_run((call,), handed) else None
 
     def _of(self, asked: _Asked, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         function = at.function
@@ -281,7 +281,7 @@ class Repetitions:
         if not callers or answers:
             return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
         for caller in callers:
-            if caller not in chain and self.events.may_run((*chain, caller), asked.imported):
+            if caller not in chain and self.events.may_run((*chain, caller), asked.handed):
                 found = self._of(asked, caller, (*chain, caller))
                 if found is not None and found.turn is Turn.HOLDS and self._makes_one_step(function):
                     found = replace(found, turn=Turn.TRAINS)  # whatever else each turn holds: a loop of rollouts

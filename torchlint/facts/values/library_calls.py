@@ -36,6 +36,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import MAPPING, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.method_callers import MAKER as METHOD_CALLER
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.partials import hand_over
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
@@ -119,6 +120,8 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         partial = Partial(value)
         hand_over(solution, partial)
         return frozenset([partial])
+    if name == METHOD_CALLER and arguments and None not in value.keys[1:]:
+        return frozenset([Partial(value)])
     if meaning is Meaning.MEMOIZES and _is_unbounded(value):
         return frozenset([External("functools.cache")])  # which is made just so
     if meaning is Meaning.SUPER and value.function.owner is not None:
