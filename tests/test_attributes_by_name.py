@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from programs import TRAINING, Program
 from rule_programs import diagnose
 
 from torchlint.source import Source
@@ -150,3 +151,42 @@ def test_the_names_may_stand_in_the_body_of_the_class(put: str, end: str, grows:
     text = PROGRAM.replace("class Log:\n", LISTED).replace("{kept}", "self.rows.append(value)")
     text = text.replace("{put}", put).replace("{end}", end)
     assert ("TLK102" in {found.code for found in diagnose(Source("train.py", text))}) is grows
+
+
+FIELDS = """
+from dataclasses import dataclass
+{at_top}
+
+@dataclass
+class Step:
+    fit: torch.Tensor
+    size: torch.Tensor
+    pace: float
+
+def step(x):
+    fit = model(x).sum()
+    size = fit.abs()
+    (fit + size).backward()
+    return Step(fit, size, 0.1)
+
+totals = dict.fromkeys(["fit", "size", "pace"], 0.0)
+for x, y in loader:
+    done = step(x)
+    for name in {names}:
+        totals[name] += getattr(done, name){ending}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at_top", "names", "ending", "grows"),
+    [
+        ("pass", "('fit', 'size')", "", True),
+        ("KEPT = ['fit', 'size']", "KEPT", "", True),
+        ("pass", "('fit', 'size')", ".detach()", False),
+        ("pass", "('pace',)", "", False),
+        ("KEPT = ['fit']; KEPT = load()", "KEPT", "", False),
+    ],
+)
+def test_the_fields_of_a_record_may_be_read_by_listed_names(at_top: str, names: str, ending: str, grows: bool) -> None:
+    program = Program(TRAINING + FIELDS.format(at_top=at_top, names=names, ending=ending))
+    assert bool(program.leaks()) is grows

@@ -127,11 +127,19 @@ class AttributeBuilder(IterationBuilder):
         return self._read_computed(base, name, node.args[1].value, node)
 
     def _names(self, base: Value, name: Value, written: cst.CSTNode) -> list[str]:
-        """What a computed name may be, with the text of it as it is written; none where the object is another one.
+        """What a computed name may be, with the text of it as it is written; of another object what is listed.
 
         Under that text ``getattr`` finds what ``setattr`` puts there.
         """
-        return [self._text(written), *self._names_of(name)] if self._is_itself(base) else []
+        return [self._text(written), *self._names_of(name)] if self._is_itself(base) else self._listed_names(name)
+
+    def _listed_names(self, name: Value) -> list[str]:
+        """What a loop goes through that is written there, or at the top of the file: ``for name in ("a", "b")``."""
+        source = name.inputs[0] if name.op is Op.ELEMENT else None
+        if source is None or source.op is not Op.READ:
+            return _listed(source.syntax) if source is not None else []
+        stored = [store.value for store in self.graph.stores if store.place == source.place]
+        return _listed(stored[0].syntax) if len(stored) == 1 else []
 
     def _read_computed(self, base: Value, name: Value, written: cst.CSTNode, node: cst.CSTNode) -> Value | None:
         names = self._names(base, name, written)
