@@ -157,9 +157,6 @@ class Ancestry:
             return []
         if value in self._read_of_rows:
             return self._read_of_rows[value]
-        if (items := self._items_given(value)) is not None:
-            self._between[value] = [value.inputs[0]]
-            return [*items, *self.given_to(value.inputs[0])]
         found = self.given_to(value) if value.op is Op.CALL else list(value.inputs)
         if value.place is not None:
             found += solution.stored.get(value.place, ())
@@ -185,20 +182,6 @@ class Ancestry:
                 found.append(atom.allocation)
                 found += [held for _, held in solution.held.get(atom.allocation, ())]
         return found
-
-    def _items_given(self, value: Value) -> list[Value] | None:
-        """What an item of a CALL's result is, where each function that it runs builds a tuple or a dictionary there."""
-        call = value.inputs[0] if value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.keys[0] is not None else None
-        functions = self.solution.functions_of(call) if call is not None and call.op is Op.CALL else []
-        found = []
-        for function in functions:
-            result = function.result if not function.is_generator else None
-            atoms = sorted_values(self.solution.final(result)) if result is not None else []
-            built = [atom.allocation for atom in atoms if isinstance(atom, Container)]
-            if not built or len(built) < len(atoms) or any(value.keys[0] not in one.keys for one in built):
-                return None
-            found += [one.inputs[one.keys.index(value.keys[0])] for one in built]
-        return found or None
 
     def given_to(self, call: Value) -> list[Value]:
         """What a call computes with: its arguments, but for those of whose graph what it runs gives nothing on."""
