@@ -80,3 +80,33 @@ def test_a_decorator_may_train_on_what_a_function_returns(tmp_path: Path, is_imp
 def test_one_that_trains_nothing_does_not(tmp_path: Path) -> None:
     source = HEAD + STEP.format(backward="pass") + DECORATED
     assert Project(tmp_path, {"run.py": source}).found() == ["run.py: TLK201 warning"]
+
+
+LEDGER = """
+    class Ledger(dict):
+        def book(self, task, term):
+            {put}
+
+        def settle(self):
+            total = sum(self.values())
+            self.clear()
+            return total, 1
+
+    def fit(loader):
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        ledger = Ledger()
+        for x, y in loader:
+            ledger.book("main", F.cross_entropy(net(x), y))
+            objective, count = ledger.settle()
+            optimizer.zero_grad()
+            objective.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "put", ["self[task] = term", "self[task] += term", "self[task] = self.get(task, 0.0) + term", "self.update(a=term)"]
+)
+def test_terms_may_go_through_an_object_that_is_a_dictionary(tmp_path: Path, put: str) -> None:
+    assert Project(tmp_path, {"run.py": HEAD + LEDGER.format(put=put)}).found() == []

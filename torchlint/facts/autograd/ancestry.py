@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
+from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.record_fields import calls_between, given_for_field
 from torchlint.facts.values.solve import Solution
@@ -42,7 +43,7 @@ class Ancestry:
         self._ancestors: dict[Value, frozenset[Value]] = {}
         self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
-            if store.kind is Kind.INSERT and store.holder is not None:
+            if (store.kind is Kind.INSERT or store.is_item) and store.holder is not None:
                 if not brings_graph(solution, store):
                     continue
                 around: list[Place | Value] = [*places_of(solution, store.holder), *self._around(store.holder)]
@@ -60,6 +61,8 @@ class Ancestry:
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
+        own = (values for place, values in solution.stored.items() if place.path == OWN_ITEMS)
+        self._own_items = frozenset(value for values in own for value in values)
         self.rows = {one.made: one for one in lists_of_rows(solution)}
         self._read_of_rows = dict(parts_read(list(self.rows.values())))
 
@@ -125,10 +128,21 @@ class Ancestry:
                     continue  # `self.net(x)` needs no more of the object than its network
                 is_here = source.function is value.function
                 # What another method has put into an attribute came from whoever called that.
-                ascends = (through_place and not is_here) or (may_ascend and (is_here or _is_lasting(value, source)))
+                is_kept = (through_place or source in self._own_items) and not is_here
+                ascends = is_kept or (may_ascend and (is_here or self._is_lasting(value, source)))
                 pending.append((source, ascends))
             between.update(self._between.get(value, ()))
         return frozenset(between.union(seen))
+
+    def _is_lasting(self, value: Value, source: Value) -> bool:
+        """Whether one function reads what another has put into a container that both know, as of an object's attribute.
+
+        ``torch.stack(self.trail["terms"])`` of ``self.trail[name].append(term)``: no call leads from one to the other.
+        """
+        if value.op is Op.CONTAINER or value in self._own_items:
+            return True
+        is_item = value.op in (Op.SUBSCRIPT, Op.ELEMENT)
+        return is_item and source.op is Op.CONTAINER and source.function.name in ("__init__", "<module>")
 
     def _is_without_graph(self, value: Value) -> bool:
         if all(map(is_graphless, self.solution.final(value))) and not self._may_hold(value):
@@ -273,14 +287,3 @@ def _endings(path: str) -> Iterator[str]:
     """All names under which what is kept at a path may be read: a name that is computed may have dots itself."""
     parts = path.split(".")
     return (".".join(parts[begin:]) for begin in range(len(parts)))
-
-
-def _is_lasting(value: Value, source: Value) -> bool:
-    """Whether one function reads what another has put into a container that both know, as of an object's attribute.
-
-    ``torch.stack(self.trail["terms"])`` of ``self.trail[name].append(term)``: no call leads from the one to the other.
-    """
-    if value.op is Op.CONTAINER:
-        return True
-    is_item = value.op in (Op.SUBSCRIPT, Op.ELEMENT)
-    return is_item and source.op is Op.CONTAINER and source.function.name in ("__init__", "<module>")

@@ -147,7 +147,8 @@ class CarriedStates:
             items = (item for home in homes for item in self._items_of.get(home, ()))
             reads = frozenset(item for item in items if _may_be_same(item.keys[0], store.key))
         else:
-            homes = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
+            targets = (target for target in targets_of(self.solution, store) if isinstance(target, Place))
+            homes = [place for place in targets if not _is_set_by_method(place)]
             reads = frozenset(value for home in homes for value in self._reads_of.get(home, ()))
         if not homes or any(isinstance(h, Place) and h.owner is store.function for h in homes):
             return None
@@ -403,3 +404,8 @@ def _key_of(state: Value) -> Key:
 
 def _is_name(key: Key) -> bool:
     return isinstance(key, str)
+
+
+def _is_set_by_method(place: Place) -> bool:
+    """Whether a property is assigned, whose object keeps what its setter makes of that."""
+    return isinstance(place.owner, Class) and place.owner.setter(place.path) is not None

@@ -35,6 +35,9 @@ from torchlint.facts.building.properties import keep_method
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.syntax.tree import dotted
 
+DISPATCHING = frozenset(["functools.singledispatch", "functools.singledispatchmethod"])
+"""Decorators that choose a function by what it is given: what it returns may be what another one does."""
+
 
 class DefinitionBuilder(ExpressionBuilder):
     """Makes the functions and classes of a file."""
@@ -56,6 +59,9 @@ class DefinitionBuilder(ExpressionBuilder):
         """A ``def``."""
         value = self.define(node)
         function = value.reference
+        if isinstance(function, Function) and not DISPATCHING.isdisjoint(function.decorators):
+            self.assign(node.name, self.unknown(node), None)
+            return
         if self.cls is not None and isinstance(function, Function):
             keep_method(self.cls, function)
         self.assign(node.name, value, None)

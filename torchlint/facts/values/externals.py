@@ -85,6 +85,8 @@ _SINGLE: dict[str, Meaning] = {
     "functools.partial": Meaning.BINDS,
     "functools.lru_cache": Meaning.MEMOIZES,
     "functools.reduce": Meaning.UNKNOWN,
+    "torch.utils._pytree.tree_map": Meaning.UNKNOWN,
+    "torch.utils._pytree.tree_map_only": Meaning.UNKNOWN,
     "builtins.next": Meaning.ITEM,
     "random.choice": Meaning.ITEM,
     "builtins.super": Meaning.SUPER,
