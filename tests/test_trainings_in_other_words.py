@@ -110,3 +110,44 @@ LEDGER = """
 )
 def test_terms_may_go_through_an_object_that_is_a_dictionary(tmp_path: Path, put: str) -> None:
     assert Project(tmp_path, {"run.py": HEAD + LEDGER.format(put=put)}).found() == []
+
+
+WEIGHTS = """
+    class Taste(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.users, self.films = nn.Embedding(9, 8), nn.Embedding(9, 8)
+            self.mix = nn.Linear(16, 1)
+
+        def forward(self, user, film):
+            return self.mix(torch.cat([self.users(user), self.films(film)], -1))
+
+    def fit(loader):
+        net = Taste()
+        {optimizers}
+        for user, film, y in loader:
+            loss = F.mse_loss(net(user, film), y)
+            for one in optimizers:
+                one.zero_grad()
+            loss.backward()
+            for one in optimizers:
+                one.step()
+"""
+
+BY_NAME = (
+    "tables = {tables}; optimizers = [torch.optim.Adagrad(tables, 0.1), torch.optim.Adam(net.mix.parameters(), 0.1)]"
+)
+
+
+@pytest.mark.parametrize(
+    ("tables", "found"),
+    [
+        ("[net.users.weight, net.films.weight]", []),
+        ("[{'params': [net.users.weight]}, {'params': net.films.weight}]", []),
+        ("[net.films.weight]", ["run.py: TLK203 warning"]),
+    ],
+)
+def test_an_optimizer_may_be_given_weights_by_their_names(tmp_path: Path, tables: str, found: list[str]) -> None:
+    optimizers = BY_NAME.replace("{tables}", tables)
+    source = HEAD + WEIGHTS.replace("{optimizers}", optimizers)
+    assert Project(tmp_path, {"run.py": source}).found() == found

@@ -24,7 +24,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_optimizer
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.making import makes
@@ -253,7 +253,14 @@ class Optimized:
                 found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
-        return [*found, *self._descended_elsewhere()]
+        return [*found, *self._trained_by_weights(), *self._descended_elsewhere()]
+
+    def _trained_by_weights(self) -> Iterator[Value]:
+        """The modules of which an optimizer is given a weight by its name: ``Adagrad([net.users.weight])``."""
+        made = (call for call in self.solution.graph.of(Op.CALL) if may_be_optimizer(self.solution, call))
+        for part in (part for call in made for part in call.computed_from()):
+            if part.op is Op.ATTRIBUTE and self._is_network(part.inputs[0]) and self.flows.is_leaf(part):
+                yield from self._with_owners(part.inputs[0])
 
     @cached_property
     def with_own_optimizer(self) -> list[Value]:
