@@ -18,7 +18,7 @@ from torchlint.facts.turns.modes import Modes
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.turns.unit_tests import UnitTests
 from torchlint.facts.values.extents import Extents
-from torchlint.facts.values.freezing import forwards_while_frozen, frozen_subjects
+from torchlint.facts.values.freezing import forwards_while_frozen, frozen_subjects, tellings_of
 from torchlint.facts.values.identity import Identity
 from torchlint.facts.values.resting import spread_rest
 from torchlint.facts.values.solve import Solution
@@ -65,7 +65,9 @@ class Solved(Repairs):
         self.graph.trusts_annotations = trusts_annotations
         self.solution = Solution(self.graph)
         self.solution.solve()
-        frozen, meanwhile = frozen_subjects(self.solution), forwards_while_frozen(self.solution)
+        tellings = tellings_of(self.solution)
+        frozen = frozen_subjects(self.solution, tellings)
+        meanwhile = forwards_while_frozen(self.solution, tellings)
         if frozen or meanwhile:
             self.solution = self.solution.anew(frozen, meanwhile)
         spread_rest(self.solution)

@@ -29,7 +29,8 @@ SETTERS = frozenset(
 )  # fmt: skip
 """They take the mode as an argument; as a statement they hold until the end of the function and beyond."""
 
-_WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
+WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
+"""All guards of torch, each with the mode that its name alone tells."""
 
 _HINTS = ("grad", "inference", "eval", "freeze", "frozen")
 """A context manager or a decorator of unknown origin with one of these in its name may guard: silence, not evidence."""
@@ -131,7 +132,7 @@ def _mode_around_call(
         calls = (inner.func for inner in walk_scope(body) if isinstance(inner, cst.Call))
         if any(isinstance(called, cst.Name) and called.value in given for called in calls):
             names = (full_name(guard.func if isinstance(guard, cst.Call) else guard) or "" for guard in guards)
-            modes = [_WRITTEN[name] for name in names if name in _WRITTEN]
+            modes = [WRITTEN[name] for name in names if name in WRITTEN]
             if modes:
                 return modes[0]
     return None

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import libcst as cst
 
-from torchlint.facts.building.guards import SETTERS, SWITCHES
+from torchlint.facts.building.guards import SETTERS, SWITCHES, WRITTEN
 from torchlint.facts.building.names import imported_name
 from torchlint.facts.values.graph import Mode
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
@@ -22,8 +22,6 @@ ENTERING = "__enter__"
 
 MANAGER = "contextmanager"
 """The end of the names of the decorators that make a context manager of a generator."""
-
-GUARDS_OF_TORCH = SWITCHES.keys() | SETTERS
 
 Definition = cst.FunctionDef | cst.ClassDef | cst.Lambda
 
@@ -61,7 +59,7 @@ class OwnGuards:
             elif isinstance(node, cst.Call):
                 placed.update(map(_called, _entered_by(node)))
             elif isinstance(node, cst.Name | cst.Attribute) and node not in placed:
-                if self._full_name(node) in GUARDS_OF_TORCH:
+                if self._full_name(node) in WRITTEN:
                     return True
         return False
 

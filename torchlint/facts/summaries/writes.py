@@ -15,9 +15,6 @@ from torchlint.facts.values.graph import Function, Op, Store, Value
 FARTHEST = 3
 """So many attributes and items are followed from a parameter to what is written into."""
 
-AS_THEY_ARE = (PartKind.GIVEN, PartKind.CONTAINER, PartKind.RESULT)
-"""Parts that say what something is, and of which what is added to another thing is computed."""
-
 
 def writes_of(function: Function, stores: Sequence[Store], shape: Callable[[Value], Shape]) -> tuple[WriteSummary, ...]:
     """What a function writes into the objects that it is given, in the order of the program.

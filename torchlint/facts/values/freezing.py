@@ -37,15 +37,19 @@ class Telling:
     subjects: frozenset[Value | Place | Class]
 
 
-def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
+def frozen_subjects(solution: Solution, tellings: Iterable[Telling]) -> frozenset[Value | Place | Class]:
     """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
+
+    Args:
+        solution: of the file.
+        tellings: all of the file.
 
     Returns:
         the values, the places and the classes of this file (``self.requires_grad_(False)``) that are frozen and are
         nowhere made to require grad again, as the networks of a GAN are in turn.
     """
     switched: dict[bool, set[Value | Place | Class]] = {False: set(), True: set()}
-    for telling in _tellings(solution):
+    for telling in tellings:
         switched[not telling.freezes] |= telling.subjects
     switched[False] |= {call for call in solution.graph.of(Op.CALL) if call.callee.name in FREEZING}
     switched[False] |= solution.graph.foreign.given_frozen
@@ -53,15 +57,19 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     return frozenset((frozen | _whole_layers(solution, frozen)) - switched[True] - _owners(solution, switched[True]))
 
 
-def forwards_while_frozen(solution: Solution) -> frozenset[Value]:
+def forwards_while_frozen(solution: Solution, tellings: Iterable[Telling]) -> frozenset[Value]:
     """Calls of modules between a line that freezes them and one that makes them require grad again.
 
     Both stand in the function of the call: a generator is trained, with its critic frozen for as long.
+
+    Args:
+        solution: of the file.
+        tellings: all of the file.
     """
     told: dict[Function, list[Telling]] = defaultdict(list)
-    for one in _tellings(solution):
+    for one in tellings:
         told[one.at.function].append(one)
-    ways = {function for function, tellings in told.items() if len({one.freezes for one in tellings}) == 2}
+    ways = {function for function, here in told.items() if len({one.freezes for one in here}) == 2}
     calls = (call for call in solution.graph.of(Op.CALL) if call.function in ways)
     return frozenset(call for call in calls if _is_between(solution, call, told[call.function]))
 
@@ -77,7 +85,7 @@ def _is_between(solution: Solution, call: Value, tellings: list[Telling]) -> boo
     return is_frozen and any(one.at.index > call.index and not one.freezes for one in about)
 
 
-def _tellings(solution: Solution) -> list[Telling]:
+def tellings_of(solution: Solution) -> list[Telling]:
     """Every place of a file that tells modules whether to require grad, by itself or by what another file does."""
     found: list[Telling] = []
     for call in solution.graph.of(Op.CALL):
