@@ -13,6 +13,7 @@ from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Loop, Op, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.parameters import is_own_object
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -70,16 +71,10 @@ def _is_older(facts: Facts, value: Value, function: Function, hops: int) -> bool
         return False
     calls = facts.solution.callers.get(function, {})
     if not calls and hops < HOPS:
-        return _is_own_object(owner)  # whoever calls the method has made its object before
+        return is_own_object(owner)  # whoever calls the method has made its object before
     position = function.parameters.index(owner)
     given = [(call, facts.solution.passed(call, function, position)) for call in calls]
     return bool(given) and all(one is not None and _is_made_before(facts, one, call, hops) for call, one in given)
-
-
-def _is_own_object(parameter: Value) -> bool:
-    """Whether a parameter is the object whose method its function is."""
-    function = parameter.function
-    return function.owner is not None and not function.is_static and parameter in function.parameters[:1]
 
 
 def _is_made_before(facts: Facts, value: Value, call: Value, hops: int) -> bool:

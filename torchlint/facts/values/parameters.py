@@ -71,6 +71,12 @@ def is_of_self(value: Value, method: Function) -> bool:
     return value.op is Op.ATTRIBUTE and value.inputs[0] in method.parameters[:1]
 
 
+def is_own_object(parameter: Value) -> bool:
+    """Whether a parameter is the object whose method its function is."""
+    function = parameter.function
+    return function.owner is not None and not function.is_static and parameter in function.parameters[:1]
+
+
 def star_of(parameter: Value) -> str:
     """The stars of a parameter: ``*values`` takes the arguments that no other does, ``**named`` those with a name."""
     return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
-from torchlint.facts.values.parameters import gathers, spread_as, star_of
+from torchlint.facts.values.parameters import gathers, is_own_object, spread_as, star_of
 from torchlint.facts.values.reaching import ends, reached
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Va
 def _receivers(solution: Known, parameter: Value) -> Sequence[Value]:
     """The objects of which calls ask for a method, for its ``self``; none where one is not seen."""
     method = parameter.function
-    if method.owner is None or method.is_static or parameter not in method.parameters[:1]:
+    if not is_own_object(parameter):
         return ()
     found = [solution.passed(call, method, 0) for call in solution.callers.get(method, {})]
     known = [one for one in found if one is not None]
