@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project, loop
 
 FOLD = """
 from functools import reduce
@@ -54,3 +57,20 @@ for x, y in loader:
 
 def test_a_reduction_over_layers_carries_nothing_from_step_to_step() -> None:
     assert Program(TRAINING + LAYERS).leaks() == []
+
+
+CELLS = """
+    from functools import reduce
+
+    def mul(a, b):
+        return a * b
+
+    def cells(shape):
+        return reduce(mul, shape)
+"""
+
+
+def test_a_reduction_in_another_file_is_summarised(tmp_path: Path) -> None:
+    train = loop(imports="from sizes import cells", before="total = 0.0", each="total += loss * cells(x.shape)")
+    project = Project(tmp_path, {"sizes.py": CELLS, "train.py": train})
+    assert project.found("train.py") == ["train.py: TLK101 warning"]

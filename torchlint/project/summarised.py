@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from torchlint.syntax.depth import deep_recursion, parse_quietly
 
 if TYPE_CHECKING:
-    # Importing this brings libcst, which a run over files without torch does not need.
+    # Importing these brings libcst, which a run over files without torch does not need.
+    import libcst as cst
+
     from torchlint.facts.summaries.summary import FunctionSummary, Summary
 
 __all__ = ["of_unknown_shape", "summarised", "without_emptied"]
@@ -19,19 +21,29 @@ def summarised(excerpt: str, name: str) -> Summary | None:
     """What ``name`` is to other files by an excerpt that defines it; None for one that cannot be parsed."""
     import libcst as cst
 
-    from torchlint.facts import Facts
-    from torchlint.facts.summaries.summarise import summarise
     from torchlint.syntax.bare import bare_module
 
     try:
         with deep_recursion():
-            module = bare_module(excerpt, parse_quietly(excerpt)) or cst.parse_module(excerpt)
-            facts = Facts(module, trusts_annotations=False)
-            summary = summarise(facts, name)
-            facts.dissolve()
-            return summary
+            bare = bare_module(excerpt, parse_quietly(excerpt))
+            try:
+                return _summary(cst.parse_module(excerpt) if bare is None else bare, name)
+            except AttributeError:
+                # White space was asked for; a slip shows again on libcst's own tree.
+                return _summary(cst.parse_module(excerpt), name)
     except (SyntaxError, cst.ParserSyntaxError, cst.CSTValidationError):
         return None
+
+
+def _summary(module: cst.Module, name: str) -> Summary | None:
+    """What a tree makes of ``name``; all that is made on the way is gone when it returns."""
+    from torchlint.facts import Facts
+    from torchlint.facts.summaries.summarise import summarise
+
+    facts = Facts(module, trusts_annotations=False)
+    summary = summarise(facts, name)
+    facts.dissolve()
+    return summary
 
 
 def of_unknown_shape(summarise: Callable[[], Summary | None]) -> Summary | None:
