@@ -6,7 +6,7 @@ import ast
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -19,6 +19,8 @@ __all__ = ["GivenFiles"]
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
 _CALL = re.compile(r"\b(\w+)[ \t]*\(")
+
+_WORD = re.compile(r"\b[^\W\d]\w*")
 
 FEW = 8
 """So many files are looked through as fast one after the other."""
@@ -55,6 +57,7 @@ class GivenFiles:
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
+        self._known_to: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
 
     @contextmanager
     def asked(self) -> Iterator[None]:
@@ -77,9 +80,20 @@ class GivenFiles:
 
     def mentioning_others(self, path: str, name: str) -> list[str]:
         """The files but one in which a name stands."""
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        texts = ((other, self.text_of(other)) for other in self.others(path))
-        return [other for other, text in texts if name in text and word.search(text)]  # the pattern alone is slow
+        return [other for other in self.mentioning(name) if other != path]
+
+    def mentioning(self, name: str) -> Sequence[str]:
+        """The files in which a name stands, sorted."""
+        return self._mentioning.get(name, ())
+
+    def mentioning_among(self, paths: Iterable[str], name: str) -> list[str]:
+        """Those of the files ``paths``, given or not, in which a name stands, in their order."""
+        mentioning, word = frozenset(self.mentioning(name)), re.compile(rf"\b{re.escape(name)}\b")
+        return [
+            path
+            for path in paths
+            if (path in mentioning if path in self.all_given else word.search(self.text_of(path)) is not None)
+        ]
 
     def reached_by(self, importer: str) -> frozenset[str]:
         """The files that a file imports, and those that these import, a few steps on."""
@@ -101,24 +115,36 @@ class GivenFiles:
 
     def hand_out(self, path: str, name: str) -> bool:
         """Whether a file with a class below one of another takes a method ``name`` of its objects without a call."""
+        importers = self.importers(path)
+        for one in importers:
+            self.sights.note(one)
         method = re.compile(rf"\bself\.{re.escape(name)}\b(?!\s*\()")
-        below = (one for one in self.importers(path) if f"self.{name}" in self.text_of(one))
+        below = (one for one in self.mentioning_among(importers, name) if f"self.{name}" in self.text_of(one))
         return any(method.search(self.text_of(one)) and path in self.bases_of(one) for one in below)
 
     def imports(self, importer: str, path: str) -> bool:
         """Whether a file imports another one, or a package that does."""
+        return path in self.sights.remembered(self._known_to, importer, lambda: self._known_in(importer))
+
+    def _known_in(self, importer: str) -> frozenset[str]:
+        """The files that a file imports, or that a package does which it imports."""
         imported = self.imported_by(importer)
         packages = (one for one in imported if os.path.basename(one) == INITIALIZER and one != importer)
-        return path in imported or any(path in self.imported_by(package) for package in packages)
+        return imported.union(*map(self.imported_by, packages))
 
     def importers(self, path: str) -> tuple[str, ...]:
         """The other files that import the file ``path``, or the package by which it is known, sorted."""
+        importers = self.unnoted_importers(path)
+        self.sights.ask(path, importers)
+        return importers
+
+    def unnoted_importers(self, path: str) -> tuple[str, ...]:
+        """See :meth:`importers`; that somebody asks for them is not noted."""
         if path not in self._known_importers:
             direct = self._importers.get(path, ())
             packages = [one for one in direct if os.path.basename(one) == INITIALIZER]
             found = {*direct, *(one for package in packages for one in self._importers.get(package, ()))} - {path}
             self._known_importers[path] = tuple(sorted(found))
-        self.sights.ask(path, self._known_importers[path])
         return self._known_importers[path]
 
     @cached_property
@@ -156,21 +182,30 @@ class GivenFiles:
     @cached_property
     def calling(self) -> dict[str, Collection[str]]:
         """The files that call or define what has a name, by that name."""
-        with self.sights.unnoted():
-            return self._by_name(_CALL)
+        return self._sets_by_name(_CALL)
+
+    @cached_property
+    def _mentioning(self) -> dict[str, tuple[str, ...]]:
+        """The files in which a name stands, by that name, sorted."""
+        return self._by_name(_WORD)
 
     @cached_property
     def defining(self) -> dict[str, Collection[str]]:
         """The files that define a function, by its name."""
-        return self._by_name(_DEFINITION)
+        return self._sets_by_name(_DEFINITION)
 
-    def _by_name(self, pattern: re.Pattern[str]) -> dict[str, Collection[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for path in self.given:
-            for name in set(pattern.findall(self.text_of(path))):
-                found[name].append(path)
+    def _sets_by_name(self, pattern: re.Pattern[str]) -> dict[str, Collection[str]]:
         # Most names stand in a file or two, and a set takes four times as much as what holds so few.
-        return {name: tuple(paths) if len(paths) < FEW else frozenset(paths) for name, paths in found.items()}
+        found = self._by_name(pattern)
+        return {name: paths if len(paths) < FEW else frozenset(paths) for name, paths in found.items()}
+
+    def _by_name(self, pattern: re.Pattern[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        with self.sights.unnoted():
+            for path in self.given:
+                for name in set(pattern.findall(self.text_of(path))):
+                    found[name].append(path)
+        return {name: tuple(paths) for name, paths in found.items()}
 
     @cached_property
     def state(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from torchlint.project.given_files import GivenFiles
@@ -41,19 +41,16 @@ class GuardedCalls:
     def _relays(self, guards: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
         """The functions of files that all who import them call with gradients off, one of them at least, by file."""
         found: dict[str, set[str]] = {}
-        for name, guarding in guards.items():
+        for name, guarding in ((name, frozenset(paths)) for name, paths in guards.items()):
             for path in self._files.defining.get(name, ()) if _is_called_by_its_name(name) else ():
-                if self._imported_by_any(guarding, path) and not self._is_called_openly_by_any(path, name):
+                importers = self._files.unnoted_importers(path)
+                if not guarding.isdisjoint(importers) and not self._is_called_openly(name, {path, *importers}):
                     found.setdefault(path, set()).add(name)
         return {path: frozenset(names) for path, names in found.items()}
 
-    def _imported_by_any(self, importers: Sequence[str], path: str) -> bool:
-        return any(one != path and self._files.imports(one, path) for one in importers)
-
-    def _is_called_openly_by_any(self, path: str, name: str) -> bool:
-        """Whether a file, or one that imports it, calls ``name`` where nothing switches gradients off."""
-        users = (one for one in self._files.calling[name] if one == path or self._files.imports(one, path))
-        return any(self.is_called_openly(user, name) for user in users)
+    def _is_called_openly(self, name: str, users: Collection[str]) -> bool:
+        """Whether one of some files calls ``name`` where nothing switches gradients off."""
+        return any(self.is_called_openly(one, name) for one in self._files.calling[name] if one in users)
 
     @cached_property
     def _own_guards(self) -> frozenset[str]:

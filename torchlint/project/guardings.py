@@ -28,7 +28,6 @@ class Guardings:
         self._by_name: dict[tuple[str, str], Guarding] = {}
         self._in_tables: dict[tuple[str, str], Guarding] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
-        self._mentioning: dict[str, tuple[str, ...]] = {}
         self._item_calls: dict[str, ItemCalls | None] = {}
 
     @property
@@ -92,7 +91,7 @@ class Guardings:
     def _ways_out_of(self, tables: Collection[Table], path: str) -> Iterator[bool]:
         """Whether files call what they take out of tables that hold a function of the file ``path``, as above."""
         for table in (one for one in tables if not one.makes):
-            for other in self._files_that_mention(table.name):
+            for other in self._files.mentioning(table.name):
                 if not self._is_near(other, path, tables):
                     continue
                 for function, is_guarded in self._calls_of_items(other, table.name):
@@ -107,12 +106,6 @@ class Guardings:
         places = (path, *(table.path for table in tables))
         return other in places or any(self._files.imports(other, place) for place in places)
 
-    def _files_that_mention(self, table: str) -> tuple[str, ...]:
-        # A table holds hundreds of functions, and each of them asks.
-        if table not in self._mentioning:
-            self._mentioning[table] = tuple(one for one in self._files.given if table in self._files.text_of(one))
-        return self._mentioning[table]
-
     def _calls_of_items(self, path: str, table: str) -> frozenset[tuple[str, bool]]:
         """See :meth:`ItemCalls.of`; none in a file that cannot be parsed."""
         if path not in self._item_calls:
@@ -123,11 +116,7 @@ class Guardings:
 
     def _is_called_openly(self, path: str, name: str) -> bool:
         """Whether any file calls a function of the file ``path`` where nothing switches gradients off, "" its body."""
-        users = (
-            one
-            for one in self._files.given
-            if name in self._files.text_of(one) and (one == path or self._files.imports(one, path))
-        )
+        users = (one for one in self._files.mentioning(name) if one == path or self._files.imports(one, path))
         return not name or any(self._guarded.is_called_openly(user, name) for user in users)
 
     def _guarding_from_afar(self, path: str, name: str, guards: Sequence[str]) -> Guarding:
@@ -153,7 +142,7 @@ class Guardings:
         is_open = any(
             (self._files.imports(other, path) or self._may_be_given(other, path, name))
             and self._guarded.is_called_openly(other, name)
-            for other in self._files.others(path)
+            for other in self._files.calling_others(path, name)
             if f".{name}(" in self._files.text_of(other)
         )
         return Guarding.DOUBTFUL if is_open else Guarding.ALWAYS

@@ -106,7 +106,7 @@ class Project:
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._finds: dict[tuple[str, str], tuple[Found | None, Collection[tuple[str, str]]]] = {}
-        self._excerpts: dict[tuple[str, str], str | None] = {}
+        self._told: dict[tuple[str, str], bool] = {}
         self._summaries: dict[tuple[str, str, bool], Summary | None] = {}
 
     def open(self, path: str, *, limit: int = SIZE_LIMIT) -> Source:
@@ -295,7 +295,7 @@ class Project:
             return None
         searched[location] = hops  # packages import all of each other, in circles
         name, *rest = location.rest
-        if self._excerpt(location.path, name, outline) is not None:
+        if self._can_be_told(location.path, name, outline):
             return self._found(location.path, name, tuple(rest), outline)
         imported = outline.imported(name)
         candidates = [imported] if imported is not None else [member(star, name) for star in outline.stars]
@@ -359,19 +359,20 @@ class Project:
         kind = Kind.OTHER if definition is None else kinds.get(definition, Kind.OTHER)
         return Found(path, name, kind, rest, self.imports_of(path), partial(self._summary, path, name))
 
-    def _excerpt(self, path: str, name: str, outline: Outline) -> str | None:
-        """What is read to summarise a definition; None for what is not defined there, or takes too much."""
+    def _can_be_told(self, path: str, name: str, outline: Outline) -> bool:
+        """Whether a definition can be summarised: not what is not defined there, or takes too much."""
         key = (path, name)
-        if key not in self._excerpts:
-            excerpt = outline.excerpt(name)
+        if key not in self._told:
+            excerpt = outline.excerpt(name)  # not kept: made again, it takes less than all of them hold
             longest = LONGEST_EXCERPT if uses_torch(outline.text) else LONGEST_WITHOUT_TORCH
-            self._excerpts[key] = excerpt if excerpt is not None and len(excerpt) <= longest else None
-        return self._excerpts[key]
+            self._told[key] = excerpt is not None and len(excerpt) <= longest
+        return self._told[key]
 
     def _summary(self, path: str, name: str, *, with_emptied: bool = False) -> Summary | None:
         key = (path, name, with_emptied)
         if key not in self._summaries:
-            excerpt = self._excerpts[path, name]
+            outline = self.outline(path)
+            excerpt = outline.excerpt(name) if outline is not None else None
             summary = None if excerpt is None else summarised(excerpt, name)
             summary = None if summary is None else without_emptied(summary, partial(self._is_emptied, path))
             if summary is not None and not with_emptied and self._is_emptied(path, name):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cached_property
 
 from torchlint.project.called_names import OF_OBJECTS
 from torchlint.project.differentiated import differentiates_result, may_differentiate
@@ -23,12 +25,22 @@ class Readers:
     def __init__(self, files: GivenFiles) -> None:
         """Look through ``files`` when first asked."""
         self._files = files
+        self._reached: dict[str, bool] = {}
 
     def never_mention(self, path: str, name: str) -> bool:
         """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
         with self._files.asked():
-            is_reached = any(self._files.works_on(other, path) for other in self._files.others(path))
-            return is_reached and not self.mention(path, name)
+            return self._is_reached(path) and not self.mention(path, name)
+
+    def _is_reached(self, path: str) -> bool:
+        if path not in self._reached:
+            self._reached[path] = any(self._files.works_on(other, path) for other in self._files.others(path))
+        return self._reached[path]
+
+    @cached_property
+    def _training(self) -> tuple[str, ...]:
+        """The files of the run that may train, sorted."""
+        return tuple(one for one in self._files.given if may_train(self._files.text_of(one)))
 
     def mention(self, path: str, name: str) -> bool:
         """Whether ``name`` stands in another file of the run that reaches ``path``."""
@@ -40,8 +52,8 @@ class Readers:
         """Whether an attribute of that name, or its text, stands in another file that ``path`` imports, however far."""
         word = re.compile(rf"\.{re.escape(name)}\b|['\"]{re.escape(name)}['\"]")
         with self._files.asked():
-            texts = (self._files.text_of(one) for one in sorted(self._files.reached_by(path) - {path}))
-            return any(name in text and word.search(text) is not None for text in texts)
+            below = self._files.mentioning_among(self._files.reached_by(path) - {path}, name)
+            return any(word.search(self._files.text_of(one)) is not None for one in below)
 
     def train_on_result(self, path: str, name: str) -> bool:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns.
@@ -58,7 +70,7 @@ class Readers:
         """Whether a file that reaches ``path`` may run a backward over what it computes of such an attribute."""
         with self._files.asked():
             mentioning = self._files.mentioning_others(path, attribute)
-            trainers = [one for one in mentioning if may_train(self._files.text_of(one))]
+            trainers = [one for one in self._training if one in mentioning]
             trees = (self._files.tree_of(one) for one in trainers if self._files.works_on(one, path))
             return any(tree is None or trains_on_attribute(tree, attribute) for tree in trees)
 
@@ -76,17 +88,17 @@ class Readers:
         Of a file that does not reach ``path``, directly or through what it imports, only that name counts.
         """
         with self._files.asked():
-            others = self._files.others(path)
-            trainers = (other for other in others if may_train(self._files.text_of(other)))
-            return any(self._files.works_on(other, path) for other in trainers) and not any(
-                self._may_use(other, path, attribute) for other in others
+            return self._are_trained(path) and not any(
+                self._uses(other, attribute) for other in self._asking_for(path, attribute)
             )
 
     def train(self, path: str) -> bool:
         """Whether a file that reaches ``path`` trains."""
         with self._files.asked():
-            trainers = (other for other in self._files.others(path) if may_train(self._files.text_of(other)))
-            return any(self._files.works_on(other, path) for other in trainers)
+            return self._are_trained(path)
+
+    def _are_trained(self, path: str) -> bool:
+        return any(other != path and self._files.works_on(other, path) for other in self._training)
 
     def train_beside(self, path: str, cls: str, ending: str) -> bool:
         """Whether a file that reaches ``path`` trains while it has an object of its class ``cls``.
@@ -107,12 +119,13 @@ class Readers:
         """
         is_written = not attribute.startswith("__")
         with self._files.asked():
+            asking = frozenset(self._asking_for(path, attribute)) if is_written else ()
             return any(
-                (not is_written or f".{attribute}" in self._files.text_of(other))
-                and may_train(self._files.text_of(other))
+                other != path
+                and (not is_written or (other in asking and f".{attribute}" in self._files.text_of(other)))
                 and (self._files.works_on(other, path) if by_bases else path in self._files.reached_by(other))
-                and (not is_written or self._may_use(other, path, attribute))
-                for other in self._files.others(path)
+                and (not is_written or self._uses(other, attribute))
+                for other in self._training
             )
 
     def used_below(self, path: str, attribute: str) -> bool:
@@ -122,8 +135,9 @@ class Readers:
         """
         below = sorted(self._files.reached_by(path) - {path})
         bases = self._files.bases_of(path)
-        mentioning = [one for one in below if re.search(rf"\.{re.escape(attribute)}\b", self._files.text_of(one))]
-        trees = ((one, self._files.tree_of(one)) for one in mentioning)
+        mentioning = self._files.mentioning_among(below, attribute)
+        using = [one for one in mentioning if re.search(rf"\.{re.escape(attribute)}\b", self._files.text_of(one))]
+        trees = ((one, self._files.tree_of(one)) for one in using)
         return any(tree is None or uses_attribute(tree, attribute, of_own=one in bases) for one, tree in trees)
 
     def let_go(self, path: str, attribute: str) -> bool:
@@ -145,11 +159,18 @@ class Readers:
             emptying = (other for other, text in others if empties(attribute, text) or sets_anew(text, attribute))
             return any(self._files.works_on(other, path) for other in emptying)
 
-    def _may_use(self, other: str, path: str, attribute: str) -> bool:
-        text = self._files.text_of(other)
-        if re.search(rf"\b{re.escape(attribute)}\b", text) is None and (
-            _READING_BY_NAME.search(text) is None or not self._files.works_on(other, path)
-        ):
-            return False
+    def _asking_for(self, path: str, attribute: str) -> Iterator[str]:
+        """The other files that say the name of an attribute, or work on objects of ``path`` and may ask by any name."""
+        yield from self._files.mentioning_others(path, attribute)
+        for other in self._reading_by_name:
+            if other != path and self._files.works_on(other, path):
+                yield other
+
+    @cached_property
+    def _reading_by_name(self) -> tuple[str, ...]:
+        """The files of the run that read attributes by names which they compute, sorted."""
+        return tuple(one for one in self._files.given if _READING_BY_NAME.search(self._files.text_of(one)))
+
+    def _uses(self, other: str, attribute: str) -> bool:
         tree = self._files.tree_of(other)
         return tree is None or uses_attribute(tree, attribute)

@@ -111,7 +111,7 @@ class Sights:
         self._unsteady: set[str] = set()
         self._notes: set[tuple[str, str]] = set()
         self._asked: dict[str, tuple[str, ...]] = {}
-        self._whole = False
+        self._whole, self._counts = False, True
 
     def read(self, path: str, *, limit: int = SIZE_LIMIT) -> Source:
         """Read and decode a file.
@@ -169,27 +169,29 @@ class Sights:
     ) -> _Value:
         """What ``find`` gives, called once for each key; what it looks at counts for everybody who asks."""
         if key not in memory:
-            with self._apart() as notes:
+            with self._apart(counts=True) as notes:
                 found = find()
             # A set takes four times the memory, for each name of each file that imports it.
             memory[key] = (found, tuple(notes) if self.accounts else ())
         value, noted = memory[key]
-        self._notes.update(noted)
+        if self._counts:
+            self._notes.update(noted)
         return value
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:
         """What is looked at within is nothing that the check depends on by itself."""
-        with self._apart():
+        with self._apart(counts=False):
             yield
 
     @contextmanager
-    def _apart(self) -> Iterator[set[tuple[str, str]]]:
-        outer, self._notes = self._notes, set()
+    def _apart(self, *, counts: bool) -> Iterator[set[tuple[str, str]]]:
+        outer, counted = self._notes, self._counts
+        self._notes, self._counts = set(), counts
         try:
             yield self._notes
         finally:
-            self._notes = outer
+            self._notes, self._counts = outer, counted
 
     def ask(self, name: str, files: Sequence[str]) -> None:
         """Say that it matters which files call ``name`` with gradients off, or import the file that ``name`` is."""
