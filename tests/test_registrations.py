@@ -76,6 +76,10 @@ def test_a_hook_for_each_step_piles_up(body: str) -> None:
         ("weight.dim() > 1", [Level.WARNING]),
         ("name not in seen", []),
         ("not hasattr(weight, 'seen')", []),
+        ("getattr(weight, 'seen', None) is None", []),
+        ("hasattr(weight, 'main_grad')", [Level.WARNING]),
+        ("hasattr(weight, 'main_grad') and weight.main_grad is not None", [Level.WARNING]),
+        ("getattr(weight, 'main_grad', None) is not None", [Level.WARNING]),
     ],
 )
 def test_which_parts_an_epoch_hooks_is_no_matter_of_how_often(chosen: str, expected: list[Level]) -> None:

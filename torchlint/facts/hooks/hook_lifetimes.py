@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in, paths_read
+from torchlint.facts.building.names import assigned_in, constant_of, paths_read
 from torchlint.facts.hooks.handles import Handles, methods_of, removes
 from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.registrations import Registration, registrations_elsewhere
 from torchlint.facts.hooks.staying import stays
 from torchlint.facts.hooks.subjects import Subjects
+from torchlint.facts.turns.memory import asked_to_be_there
 from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.frameworks import is_module_class
@@ -209,13 +210,23 @@ class HookLifetimes:
         """Whether a condition on the way to ``call`` asks what an earlier turn left: ``not hasattr(m, "done")``."""
         node = call.syntax
         while node is not None and node is not loop.syntax:
-            node = self.facts.parents.get(node)
-            for part in walk(node.test) if isinstance(node, cst.If | cst.IfExp) else ():
+            inside, node = node, self.facts.parents.get(node)
+            if not isinstance(node, cst.If | cst.IfExp):
+                continue
+            there = set(asked_to_be_there(node.test)) if inside is node.body else set[cst.Call]()
+            for part in walk(node.test):
                 if isinstance(part, cst.Call) and dotted(part.func) in ("hasattr", "getattr"):
+                    if part in there and not self._is_set(part):
+                        continue
                     return True
                 if isinstance(part, cst.ComparisonTarget) and isinstance(part.operator, cst.NotIn | cst.Is):
                     return True
         return False
+
+    def _is_set(self, asking: cst.Call) -> bool:
+        """Whether the file sets the attribute for which ``hasattr`` asks; one that it computes it may."""
+        name = constant_of(asking.args[1].value) if len(asking.args) > 1 else None
+        return not isinstance(name, str) or any(store.attribute == name for store in self.facts.graph.stores)
 
     def _supposed(self, registration: Registration) -> PiledHook | None:
         """A function that puts a hook on a module which it is handed, runs the module and leaves the hook there.

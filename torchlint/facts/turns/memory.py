@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.solve import Solution
 from torchlint.syntax.tree import dotted, walk
 
-__all__ = ["asked_of_libraries", "is_memory"]
+__all__ = ["asked_of_libraries", "asked_to_be_there", "is_memory"]
 
 LIBRARIES = frozenset(["torch", "torchvision", "torchaudio", "numpy", "sys", "os"])
 """Packages that have from the beginning what they ever have; a module of the project may get something later."""
@@ -63,3 +63,18 @@ def is_memory(
         (variables and not variables.isdisjoint(bindings.declared(body)))
         or (lasting and not (lasting.isdisjoint(bindings.assigned(body)) and lasting.isdisjoint(bindings.filled(body))))
     )
+
+
+def asked_to_be_there(test: cst.BaseExpression) -> Iterator[cst.Call]:
+    """The calls of a condition that ask for an attribute which has to be there for it to hold.
+
+    ``hasattr(module, "weight") and module.weight is not None``: of an earlier turn that asks for nothing.
+    """
+    if isinstance(test, cst.BooleanOperation):
+        yield from asked_to_be_there(test.left)
+        yield from asked_to_be_there(test.right)
+    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        if isinstance(test.comparisons[0].operator, cst.IsNot):
+            yield from asked_to_be_there(test.left)
+    elif isinstance(test, cst.Call) and dotted(test.func) in ("hasattr", "getattr"):
+        yield test
