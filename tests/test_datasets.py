@@ -112,6 +112,33 @@ def test_the_size_may_come_from_the_caller() -> None:
     assert hoarded(kept, loader="Data('x', 10), num_workers=2") == 0
 
 
+SETTINGS = """
+def load(settings):
+    return DataLoader(Data("x", {rows}), num_workers={workers})
+
+{made}
+load(settings)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "rows", "workers", "count"),
+    [
+        ("settings = {'rows': 100000, 'workers': 2}", "settings['rows']", "settings['workers']", 1),
+        ("settings = dict(rows=100000, workers=2)", "settings['rows']", "settings['workers']", 1),
+        ("settings = SimpleNamespace(rows=100000, workers=2)", "settings.rows", "settings.workers", 1),
+        ("settings = {'rows': 10, 'workers': 2}", "settings['rows']", "settings['workers']", 0),
+        ("settings = {'rows': 100000, 'workers': 0}", "settings['rows']", "settings['workers']", 0),
+        ("settings = {'rows': 100000}\nsettings['rows'] = 10", "settings['rows']", "2", 0),
+        ("settings = {'rows': 100000}\nfor k, v in told: settings[k] = v", "settings['rows']", "2", 0),
+    ],
+)
+def test_what_a_dictionary_of_settings_says_is_known(made: str, rows: str, workers: str, count: int) -> None:
+    data = DATASET.format(kept="self.items = [str(i) for i in range(n)]", read="return self.items[index]")
+    source = f"from types import SimpleNamespace\n{HEAD}{data}{SETTINGS.format(made=made, rows=rows, workers=workers)}"
+    assert len(Program(source).facts.hoards) == count
+
+
 def test_a_table_of_settings_is_not_one_item_for_each_sample() -> None:
     assert hoarded("self.items = json.load(open(path))", "return self.items['mean']") == 0
     assert hoarded("self.items = open(path).readlines()", "return 3") == 0

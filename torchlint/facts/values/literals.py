@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.externals import KEYWORD_ITEMS
+from torchlint.facts.values.graph import Key, Op, Value
 from torchlint.facts.values.homes import stored_at
 
 if TYPE_CHECKING:
@@ -43,8 +46,28 @@ def literal(solution: Solution, value: Value | None, hops: int = HOPS) -> object
         if value.op is Op.PARAMETER:
             return _passed(solution, value, left - 1)
         stored = stored_at(solution, value) if value.op in (Op.READ, Op.ATTRIBUTE) else []
-        value = stored[0] if len(stored) == 1 else None
+        value = stored[0] if len(stored) == 1 else _only_item(solution, value)
     return UNWRITTEN
+
+
+def _only_item(solution: Solution, value: Value) -> Value | None:
+    """What a dictionary of settings has under a key, or a namespace as an attribute, where nothing else is put there.
+
+    ``settings["workers"]`` of ``settings = {"workers": 4}``, wherever that is passed to.
+    """
+    key = value.keys[0] if value.op is Op.SUBSCRIPT else value.name if value.op is Op.ATTRIBUTE else None
+    atoms = sorted_values(solution.final(value.inputs[0])) if key is not None else []
+    tables = [atom.allocation for atom in atoms if isinstance(atom, Container)]
+    items = [item for table in tables for item in (*_keywords(table), *solution.held.get(table, ()))]
+    found = [item for known, item in items if known == key]
+    is_known = bool(tables) and len(tables) == len(atoms) and all(known is not None for known, _ in items)
+    return found[0] if is_known and len(found) == 1 else None
+
+
+def _keywords(table: Value) -> Iterator[tuple[Key, Value]]:
+    """The items that ``dict(workers=4)`` and ``SimpleNamespace(workers=4)`` begin with."""
+    if table.op is Op.CALL and table.callee.name in KEYWORD_ITEMS:
+        yield from (item for item in zip(table.keys, table.inputs, strict=True) if isinstance(item[0], str))
 
 
 def _passed(solution: Solution, parameter: Value, hops: int) -> object:
