@@ -29,6 +29,8 @@ def middle(h, which):
             return h[:, 1]
         case other if other:
             return h.mean(1)
+def numbers(text):
+    return torch.tensor([[ord(one) for one in text]])
 for x, y in DataLoader(data):
     h = net(x)
     print({expression})
@@ -80,6 +82,28 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
 )  # fmt: skip
 def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
     assert view(expression) == "own"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("torch.tensor([ids])", "own"),
+        ("torch.tensor([[3, 1, 2]], device=y.device)", "own"),
+        ("torch.zeros(1, 3)", "own"),
+        ("torch.zeros((1, 3)).to(y.device)", "own"),
+        ("torch.stack([x[0]])", "own"),
+        ("ids.view(1, -1)", "own"),
+        ("numbers(ids)", "own"),
+        ("tokenizer(text, return_tensors='pt')", "own"),
+        ("torch.zeros(2, 3)", "part"),
+        ("torch.tensor([ids, ids])", "part"),
+        ("torch.tensor([i for i in ids])", "part"),
+        ("ids.view(-1, 3)", "part"),
+    ],
+)
+def test_the_first_row_of_one_is_all_of_it(given: str, told: str) -> None:
+    assert view(f"net({given}).softmax(-1)[0]") == told
+    assert view(f"bert({given}).last_hidden_state[0]") == told
 
 
 @pytest.mark.parametrize(

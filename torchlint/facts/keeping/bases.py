@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.keeping.single_rows import has_single_row, may_have_single_row
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
@@ -220,7 +221,11 @@ class Bases:
                     return True
                 if isinstance(first, cst.Slice) and is_of_one(first):
                     return True
-        return False
+        return has_single_row(self.steps, base)
+
+    def may_have_one_row(self, base: Value) -> bool:
+        """Whether it is, as far as the file says."""
+        return may_have_single_row(self.steps, base)
 
     def is_sequence(self, base: Value) -> bool:
         """Whether the base is what a recurrent network, or an encoder of Hugging Face, gives for each time step."""

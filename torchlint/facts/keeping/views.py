@@ -303,6 +303,8 @@ class Views:
 
     def _is_only_row(self, found: Way) -> bool:
         """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
+        if _takes_first_row(found) and self.bases.may_have_one_row(found.base):
+            return True  # who takes the first of many throws the others away
         if not self.bases.has_one_row(found.base) or found.is_squeezed:
             return False
         index = index_of(found.parts[-1])
@@ -390,6 +392,13 @@ class Views:
         if isinstance(first, cst.Slice):
             return self.indices.taken(first) == "whole"
         return isinstance(first, cst.Index) and isinstance(first.value, cst.Name)
+
+
+def _takes_first_row(found: Way) -> bool:
+    """``x[0]``, of which no other part is taken and nobody goes over the rows."""
+    index = index_of(found.parts[0]) if len(found.parts) == 1 else []
+    number = number_of(index[0].value) if len(index) == 1 and isinstance(index[0], cst.Index) else None
+    return number == 0 and not found.is_squeezed and all(value.op is not Op.ELEMENT for value in found.values)
 
 
 def _made(base: Value) -> Value:
