@@ -55,6 +55,7 @@ class GivenFiles:
         self.given, self.modules = given, modules
         self.text_of, self.tree_of, self.bases_of, self.sights = text_of, tree_of, bases_of, sights
         self._reached: dict[str, frozenset[str]] = {}
+        self._handed_out: dict[tuple[str, str], bool] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
         self._known_to: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
@@ -116,10 +117,14 @@ class GivenFiles:
     def hand_out(self, path: str, name: str) -> bool:
         """Whether a file with a class below one of another takes a method ``name`` of its objects without a call."""
         importers = self.importers(path)
-        for one in importers:
-            self.sights.note(one)
+        self.sights.note_all(importers)
+        if (path, name) not in self._handed_out:  # each class of a file may have a method of the name
+            self._handed_out[path, name] = self._take(importers, path, name)
+        return self._handed_out[path, name]
+
+    def _take(self, others: Iterable[str], path: str, name: str) -> bool:
         method = re.compile(rf"\bself\.{re.escape(name)}\b(?!\s*\()")
-        below = (one for one in self.mentioning_among(importers, name) if f"self.{name}" in self.text_of(one))
+        below = (one for one in self.mentioning_among(others, name) if f"self.{name}" in self.text_of(one))
         return any(method.search(self.text_of(one)) and path in self.bases_of(one) for one in below)
 
     def imports(self, importer: str, path: str) -> bool:

@@ -26,6 +26,7 @@ class Readers:
         """Look through ``files`` when first asked."""
         self._files = files
         self._reached: dict[str, bool] = {}
+        self._mentioned_below: dict[tuple[str, str], bool] = {}
 
     def never_mention(self, path: str, name: str) -> bool:
         """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
@@ -50,10 +51,15 @@ class Readers:
 
     def mention_below(self, path: str, name: str) -> bool:
         """Whether an attribute of that name, or its text, stands in another file that ``path`` imports, however far."""
-        word = re.compile(rf"\.{re.escape(name)}\b|['\"]{re.escape(name)}['\"]")
         with self._files.asked():
-            below = self._files.mentioning_among(self._files.reached_by(path) - {path}, name)
-            return any(word.search(self._files.text_of(one)) is not None for one in below)
+            if (path, name) not in self._mentioned_below:  # each function that is decorated asks
+                self._mentioned_below[path, name] = self._mention_below(path, name)
+            return self._mentioned_below[path, name]
+
+    def _mention_below(self, path: str, name: str) -> bool:
+        word = re.compile(rf"\.{re.escape(name)}\b|['\"]{re.escape(name)}['\"]")
+        below = self._files.mentioning_among(self._files.reached_by(path) - {path}, name)
+        return any(word.search(self._files.text_of(one)) is not None for one in below)
 
     def train_on_result(self, path: str, name: str) -> bool:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -150,6 +150,11 @@ class Sights:
     def note(self, path: str) -> None:
         """Say that the file ``path`` (absolute), read before, is looked at again."""
         self._notes.add((path, ""))
+
+    def note_all(self, paths: Iterable[str]) -> None:
+        """Say so of some files."""
+        if self.accounts:
+            self._notes.update((path, "") for path in paths)
 
     def kind(self, folder: str, name: str) -> Kind:
         """What stands behind ``name`` in the absolute ``folder``; a link is what it leads to."""
