@@ -251,6 +251,9 @@ torch.library.register_autograd("own::op", back, setup_context=setup)
 """
     assert [one.share for one in kept(source)] == [Share.OUTPUT]
     assert [one.cleared for one in kept(source.replace("return grad * ctx.kept", "ctx.kept = None"))] == [True]
+    with_keywords = source.replace("inputs, output", "inputs, keyword_only_inputs, output")
+    assert [one.share for one in kept(with_keywords)] == [Share.OUTPUT]
+    assert kept(with_keywords.replace("ctx.kept = output", "ctx.kept = keyword_only_inputs['scale']")) == []
 
 
 def repaired(forward: str, backward: str, rest: str = "") -> str | None:

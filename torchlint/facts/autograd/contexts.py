@@ -191,10 +191,14 @@ class _Search:
                     yield from self._split(made, None, self._function(call.argument(position, "backward")))
 
     def _split(self, setup: Function, forward: Function | None, backward: Function | None) -> Iterator[_Call]:
-        """A forward without a context and the function that fills it afterwards."""
+        """A forward without a context and the function that fills it afterwards.
+
+        That of an operator with arguments by keyword alone gets these before the output:
+        https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autograd
+        """
         if len(setup.parameters) < 3:
             return
-        context, handed = setup.parameters[0], setup.parameters[2]
+        context, handed = setup.parameters[0], setup.parameters[2 if forward is not None else -1]
         returned = self.identity.roots(forward.result) if forward is not None and forward.result is not None else ()
         bundles = [root for root in returned if root.op is Op.CONTAINER]
         parts = {user for user in handed.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT)}
