@@ -577,6 +577,7 @@ class Worker:
         ("while self.goes_on:\n            self.answer(self.queue.get())", "", 1),
         ("while not self.done.is_set():\n            self.answer(self.queue.get()['text'])", "", 1),
         ("while self.goes_on:\n            self.answer(self.queue.get())", "' '.join(text.split())", 1),
+        ("while self.goes_on:\n            self.answer(self.queue.get())", "text.strip().lower()", 1),
         ("while self.goes_on:\n            self.answer(self.queue.get())", "text.split()[0]", 0),
         ("while self.goes_on:\n            self.answer(self.queue.get())", "len(text)", 0),
         ("while self.open:\n            self.answer(self.queue.get(self.open.pop()))", "", 0),
@@ -598,6 +599,41 @@ def test_a_function_that_another_makes_keeps_what_a_worker_takes_from_a_queue(
         source = source.replace("    def wrapper(text):\n", f"    def wrapper(text):\n        text = {changed}\n")
     assert found(source) == ["had[text]"] * count
     assert found(source.replace("        return had[text]", "        return had.pop(text)")) == []
+
+
+MEMOISED = """
+def memoise(function):
+    had = {{}}
+    def wrapper(text):
+        key = {key}
+        if key not in had:
+            had[key] = function(text)
+        return had[key]
+    return wrapper
+
+@memoise
+def answer(text):
+    return vector(text)
+
+def serve(texts):
+    for text in texts:
+        print(answer(text).norm())
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "count"),
+    [
+        ("text", 1),
+        ("text.strip().lower()", 1),
+        ("hash(text)", 1),
+        ("(str(text), 'en')", 1),
+        ("len(text)", 0),
+        ("text[0]", 0),
+    ],
+)
+def test_a_decorator_keeps_a_result_for_each_text_however_it_is_written(key: str, count: int) -> None:
+    assert len(levels(ENCODER.format("") + MEMOISED.format(key=key))) == count
 
 
 DECLARED = """

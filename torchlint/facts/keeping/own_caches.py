@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.requested import SAME_TEXT
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.reaching import reached
@@ -16,7 +18,10 @@ from torchlint.facts.values.reaching import reached
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-WHOLE = frozenset(f"builtins.{name}" for name in ("tuple", "sorted", "frozenset"))
+WHOLE = frozenset(
+    ["builtins.tuple", "builtins.sorted", "builtins.frozenset", "builtins.str", "builtins.repr", "builtins.hash",
+     "json.dumps", "pickle.dumps"]
+)  # fmt: skip
 """What makes a key of all that is in its argument."""
 
 ITEMS = "items"
@@ -67,12 +72,12 @@ def _is_of_all_given(key: Value, function: Function) -> bool:
     return bool(asked) and asked.issuperset(positional)
 
 
-def _within(value: Value) -> tuple[Value, ...]:
+def _within(value: Value) -> Sequence[Value]:
     """What is in a part of a key as it is."""
     if value.op is Op.CONTAINER or (value.op is Op.OPERATION and value.name == "Add"):
         return value.inputs
     if value.op is not Op.CALL:
         return ()
-    if value.callee.op is Op.ATTRIBUTE and value.callee.name == ITEMS:
+    if value.callee.op is Op.ATTRIBUTE and value.callee.name in {ITEMS, *SAME_TEXT}:
         return value.callee.inputs
     return value.arguments if value.callee.name in WHOLE else ()
