@@ -201,6 +201,31 @@ def test_what_each_turn_needs_is_not_collected() -> None:
     assert ways(JOINED.format(fed="x", more="acc = acc[-64:]")) == []
 
 
+REMEMBERING = """
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.keys, self.seen = nn.Linear(3, 3), None
+    def forward(self, x):
+        keys = self.keys(x)
+        if self.seen is not None:
+            keys = torch.cat([self.seen, keys], 1)
+        self.seen = keys
+        {answer}
+
+@torch.no_grad()
+def decode(head: Head, x):
+    for _ in range(100):
+        x = head(x)
+    return x
+"""
+
+
+def test_what_the_forward_of_each_turn_needs_is_not_collected() -> None:
+    assert ways(REMEMBERING.format(answer="return x @ keys.transpose(1, 2)")) == []
+    assert ways(REMEMBERING.format(answer="return x")) == [Collecting.COPIES]
+
+
 STORE = """
 class Answers:
     def __init__(self):

@@ -31,7 +31,7 @@ from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
@@ -180,6 +180,8 @@ class JoinedInTurn:
     def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
         """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
         by = repetition.by
+        # Whatever function the loop calls runs whole in each turn.
+        within = by if isinstance(by, Loop) and call.function is by.function else call.function
         same = [old, call]
         places = places_of(self.solution, old)
         if places:
@@ -190,11 +192,11 @@ class JoinedInTurn:
             same += [user for user in value.users if user.op is Op.PHI and user not in same]
         for value in same:
             for user in value.users:
-                inside = isinstance(by, Function) or (user.loop is not None and by in user.loop.around())
+                inside = isinstance(within, Function) or (user.loop is not None and within in user.loop.around())
                 if self._is_other_sum(user, call, places):
                     continue
                 if inside and user.function is call.function and not self._only_looks(user, call, same):
-                    if self._runs_beside(user, call) or not self.facts.skipping.is_skipped(user, by):
+                    if self._runs_beside(user, call) or not self.facts.skipping.is_skipped(user, within):
                         return True
         return False
 
