@@ -1702,3 +1702,35 @@ def test_a_function_that_is_passed_in_may_train_on_a_loss(use: str, lines: list[
         {use}
 """
     assert found(body) == lines
+
+
+STYLE = """
+from torchvision.models import vgg19
+
+def paint(image, goals):
+    net = vgg19().features.eval()
+    found = {}
+    def keep(name):
+        def hook(module, args, out):
+            found[name] = {kept}
+        return hook
+    handles = [net[i].register_forward_hook(keep(i)) for i in goals]
+    image = image.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([image])
+    for _ in range(300):
+        def closure():
+            optimizer.zero_grad()
+            net(image)
+            loss = sum(nn.functional.mse_loss(found[name], goal) for name, goal in goals.items())
+            loss.backward()
+            return loss
+        optimizer.step(closure)
+    for handle in handles:
+        handle.remove()
+    return image.detach()
+"""
+
+
+@pytest.mark.parametrize(("kept", "count"), [("out", 0), ("out.detach()", 1)])
+def test_a_closure_runs_while_the_hooks_of_the_function_around_are_there(kept: str, count: int) -> None:
+    assert len(found(STYLE.replace("{kept}", kept))) == count

@@ -294,8 +294,8 @@ class Hooks:
         if self._precedes(forward, hook.registration):
             return True
         within = hook.registration.function
-        if self._is_removed_within(hook.registration) and all(
-            at.function is not within for at in self._lifted(forward)
+        if self._is_removed_within(hook.registration) and not any(
+            _stands_in(at.function, within) for at in self._lifted(forward)
         ):
             return True
         return any(self._precedes(removal, forward) for removal in self.removals(hook.registration))
@@ -388,3 +388,10 @@ def _wrapped(call: Value) -> tuple[Value, ...]:
 def _share_loop(first: Loop | None, second: Loop | None) -> bool:
     around = set(first.around()) if first is not None else set()
     return second is not None and not around.isdisjoint(second.around())
+
+
+def _stands_in(inner: Function | None, outer: Function) -> bool:
+    """Whether a function is another one or is defined in it, as the closure that an optimizer calls."""
+    while inner is not None and inner is not outer:
+        inner = inner.parent
+    return inner is outer
