@@ -71,6 +71,7 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
     [
         "h", "h[:]", "h.detach()", "h[0].clone()", "h[mask]", "h[[0, 1]]", "h[h > 0]", "h[:, 0] + 1", "h[0].cpu()",
         "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
+        "h[len(y):-len(x)]", "h[..., len(y) : h.shape[-1] - len(x)]", "h[:, len(y) : h.size(1) - len(x)]",
         "h[:len(y)]", "h[len(y):]", "h[len(x):][:len(y)]", "unknown(x)[0]", "bert(x).states", "bert(x).layers[2]",
         "bert(x).states[0]", "net(x).shape[0]", "bert(x).states.mean(1)[:, None]", "bert(x).states[:, mask]",
         "enc(x[None])[0]", "enc(x[None])[0, 1:]", "net(x[None])[0, 1]", "enc(x[None]).mean(1)[0, 1]",
@@ -145,6 +146,7 @@ def test_a_column_of_what_may_have_only_one() -> None:
 def test_a_window_may_be_nearly_all_of_it() -> None:
     assert view("h[len(x):len(y)]") == "perhaps"
     assert view("h[:, len(x):len(y)]") == "perhaps"
+    assert view("h[..., len(x):len(y)]") == "perhaps"
     assert view("h[0, len(x):len(y)]") == "part"
 
 

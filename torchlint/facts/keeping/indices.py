@@ -14,6 +14,7 @@ from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.solve import Solution
+from torchlint.syntax.tree import dotted
 
 
 class Indices:
@@ -72,7 +73,7 @@ class Indices:
 
     def is_window(self, part: Value) -> bool:
         """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
-        slices = index_of(part)
+        slices = [node for node in index_of(part) if not _is_ellipsis(node)]
         ranges = [node for node in slices if isinstance(node, cst.Slice)]
         is_window = len(ranges) == len(slices) and any(map(_lies_anywhere, ranges))
         return is_window and "part" not in map(self.taken, ranges) and not self.is_crop(part)
@@ -118,6 +119,21 @@ def _counts(node: cst.Slice) -> bool:
 
 
 def _lies_anywhere(node: cst.Slice) -> bool:
-    """Whether neither bound is a number that is written there."""
+    """Whether neither bound is a number that is written there, nor the last one near the end."""
     bounds = (node.lower, node.upper)
-    return None not in bounds and all(number_of(bound) is None for bound in bounds)
+    return None not in bounds and all(number_of(bound) is None for bound in bounds) and not _cuts_end(node.upper)
+
+
+def _cuts_end(bound: cst.BaseExpression | None) -> bool:
+    """``x[left:-right]``, ``x[left : x.shape[1] - right]``: only the edges are left out."""
+    if isinstance(bound, cst.UnaryOperation):
+        return isinstance(bound.operator, cst.Minus)
+    if not isinstance(bound, cst.BinaryOperation) or not isinstance(bound.operator, cst.Subtract):
+        return False
+    counted = bound.left.value if isinstance(bound.left, cst.Subscript) else bound.left
+    named = (dotted(counted.func if isinstance(counted, cst.Call) else counted) or "").rpartition(".")[2]
+    return named in ("shape", "size", "len")
+
+
+def _is_ellipsis(node: cst.BaseSlice) -> bool:
+    return isinstance(node, cst.Index) and isinstance(node.value, cst.Ellipsis)
