@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from programs import Program
+from projects import Project
 from rule_programs import diagnose
 
 from torchlint.source import Source
@@ -378,3 +380,58 @@ FOLLOWED = """
 def test_a_parameter_that_is_detached_and_written_again_has_a_graph(written: str, told: bool) -> None:
     found = diagnose(Source("agent.py", dedent(FOLLOWED.format(written=written))))
     assert ("TLK203" in [one.code for one in found]) is told
+
+
+CODEC = """
+    class Stored(nn.Module):
+        @classmethod
+        def load(cls, path):
+            net = cls()
+            net.load_state_dict(torch.load(path, map_location="cpu"))
+            return net
+
+    class Codec(Stored):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 3)
+        def hidden(self, x):
+            return self.body(x)
+        def encode(self, x):
+            return self.head(self.hidden(x))
+"""
+
+TRAINING_ON_CODES = """
+    def train(path, loader, net: nn.Module):
+        codec = {codec}
+        {told}
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        kept, total = [], 0
+        for x, y in loader:
+            code = codec.encode(x)
+            loss = (net(code) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            kept.append(code)
+            total += code.mean()
+        return kept, total
+"""
+
+
+@pytest.mark.parametrize("codec", ["Codec()", "Codec().eval()", "Codec.load(path)"])
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        ("codec.requires_grad_(False)", 0),
+        ("for p in codec.parameters(): p.requires_grad = False", 0),
+        ("codec.requires_grad_(True)", 4),
+    ],
+)
+def test_any_method_of_a_frozen_network_gives_what_has_no_graph(
+    tmp_path: Path, codec: str, told: str, count: int
+) -> None:
+    training = TRAINING_ON_CODES.format(codec=codec, told=told)
+    assert len(diagnose(Source("x.py", "import torch\nfrom torch import nn\n" + dedent(CODEC + training)))) == count
+    head = "    import torch\n    from torch import nn\n"
+    files = {"codec.py": head + CODEC, "train.py": head + "    from codec import Codec\n" + training}
+    assert bool(Project(tmp_path, files).found()) == bool(count)

@@ -39,8 +39,13 @@ class InferenceElsewhere:
         return infers and not self._is_trained_by_attribute(call) and not self._runs_frozen(call)
 
     def _runs_frozen(self, call: Value) -> bool:
-        """``score(net, loader)``, ``Scorer(net).run(loader)``: whether all networks that are given there are frozen."""
+        """``score(net, loader)``, ``Scorer(net).run(loader)``: whether all networks that are given there are frozen.
+
+        Or the network itself, of which a method is called: ``vae.encode(images)``.
+        """
         receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+        if receiver is not None and is_frozen(self.solution, receiver):
+            return True
         made = origins(self.solution, receiver) if receiver is not None else []
         given = [*call.arguments, *(argument for one in made if one.op is Op.CALL for argument in one.arguments)]
         networks = [argument for argument in given if may_be_module(self.solution, argument)]

@@ -23,6 +23,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
+from torchlint.facts.values.parameters import is_frozen_for
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.facts.values.written_tables import begins_without_graph
@@ -204,7 +205,7 @@ class Records:
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
                 yield from self._inside(item, None, by, depth, walk)
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
-            is_on = self.facts.modes.records(value)
+            is_on = self.facts.modes.records(value) and not is_frozen_for(self.solution, value)
             results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
             if any(function.is_foreign for function in functions):
                 by = value  # what is written in another file is not told there

@@ -19,6 +19,7 @@ from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
+from torchlint.facts.autograd.frozen_parts import runs_for_frozen
 from torchlint.facts.autograd.handed_to_training import HandedToTraining
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
@@ -238,7 +239,9 @@ class _Search:
         return any(self.steps.trains(one) or trains_on_result(one) for one in around)
 
     def _records(self, call: Value, module: Value) -> bool:
-        if not self.flows.modes.records(call) or is_frozen(self.solution, module) or self._is_part_of_frozen(call):
+        if not self.flows.modes.records(call) or is_frozen(self.solution, module):
+            return False
+        if runs_for_frozen(self.solution, call.function):
             return False
         if not self._may_train(module):
             return False
@@ -248,11 +251,6 @@ class _Search:
             return False
         parts = bool(self.flows.live_parts(call)) or collects_live(self.flows, call)
         return parts or self.extents.is_method_of_module(call)
-
-    def _is_part_of_frozen(self, call: Value) -> bool:
-        """Whether a forward runs it for networks alone that others froze: ``teacher.requires_grad_(False)``."""
-        callers = self.solution.callers.get(call.function, ()) if is_forward(call.function) else ()
-        return bool(callers) and all(is_frozen(self.solution, called_object(caller)) for caller in callers)
 
     def _may_train(self, module: Value) -> bool:
         """Whether a network has parameters of its own that get gradients, as far as its class is seen."""

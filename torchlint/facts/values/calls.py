@@ -207,14 +207,20 @@ class Calls:
         else:
             result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
         if is_frozen_for(self.solution, value):
-            # Within the class the parameters train, for other instances; this one gives on what it gets.
-            without = frozenset(atom for atom in result if not _may_hold_graph(atom))
-            given = differentiate(value, self._arguments(value) or [UNKNOWN])
-            return result if without == result else join((without, given))
+            return self._of_frozen(value, result)
         if not self._has_parameters(value, instance.cls):
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result
+
+    def _of_frozen(self, value: Value, result: Abstract) -> Abstract:
+        """What a method of a frozen module gives, which has the graph of what it gets.
+
+        Within the class the parameters train, for other instances.
+        """
+        without = frozenset(atom for atom in result if not _may_hold_graph(atom))
+        given = differentiate(value, self._arguments(value) or [UNKNOWN])
+        return result if without == result else join((without, given))
 
     def _is_own(self, call: Value, receiver: Value) -> bool:
         """Whether an object calls itself: ``self(x)`` in a method of it."""
@@ -264,13 +270,12 @@ class Calls:
         method = atom.cls.method(name)
         if name == "forward" and isinstance(atom, Instance) and is_module_class(atom.cls):
             return self._run_forward(value, atom)
-        overridden = self._run_overriding(value, value.callee.inputs[0], atom.cls, name)
-        if overridden is not None:
-            return overridden
-        if method is not None and not method.is_property:
+        given = self._run_overriding(value, value.callee.inputs[0], atom.cls, name)
+        if given is None and method is not None and not method.is_property:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
-            given = self.run_function(value, method, bound=bound and not method.is_static)
-            return as_receiver(method, atom, given)
+            given = as_receiver(method, atom, self.run_function(value, method, bound=bound and not method.is_static))
+        if given is not None:
+            return self._of_method(value, atom, given)
         if name == "apply" and has_own_backward(atom.cls):
             return applied(value, atom.cls, self._arguments(value))
         if isinstance(atom, Instance) and is_module_class(atom.cls):
@@ -280,7 +285,11 @@ class Calls:
         if own := self.solution.own_items(atom) if name in METHODS_OF_CONTAINERS else ():
             return join(given_by_container(self.solution, value, Container(made), name) for made in own)
         stored = join(self._called(value, kept) for kept in sorted_values(self.solution.of(value.callee)))
-        return stored or UNKNOWN
+        return self._of_method(value, atom, stored) or UNKNOWN
+
+    def _of_method(self, value: Value, atom: Instance | ClassReference, given: Abstract) -> Abstract:
+        is_frozen_module = is_module_class(atom.cls) and is_frozen_for(self.solution, value)
+        return self._of_frozen(value, given) if is_frozen_module else given
 
     def left_to_subclasses(self, receiver: Value, cls: Class, method: Function) -> list[Function]:
         """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""

@@ -134,8 +134,10 @@ def is_frozen(solution: Solution, module: Value) -> bool:
 
 
 def is_frozen_for(solution: Solution, call: Value) -> bool:
-    """Whether the parameters of the module that a CALL runs do not require grad, be it just then."""
-    return call in solution.while_frozen or is_frozen(solution, call.callee)
+    """Whether the parameters of the module that a CALL runs, or whose method, do not require grad, be it just then."""
+    callee = call.callee
+    called = [callee, *callee.inputs[:1]] if callee.op is Op.ATTRIBUTE else [callee]
+    return call in solution.while_frozen or any(is_frozen(solution, one) for one in called)
 
 
 def is_all_frozen(solution: Solution, cls: Class) -> bool:
