@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from programs import Program
+from programs import TRAINING, Program
 from projects import Project
 
 MODEL = """
@@ -237,3 +237,21 @@ def test_a_model_that_is_given_up_stays_where_another_file_gave_its_gradients_a_
 )
 def test_not_where_they_are_taken_away_or_the_model_is_not_given_up(tmp_path: Path, options: dict[str, str]) -> None:
     assert sharpness(tmp_path, **options) == []
+
+
+LAPLACE = """
+def laplacian(y, x):
+    (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    total = 0
+    for i in range(x.size(1)):
+        total = total + torch.autograd.grad(slope[:, i].sum(), x, create_graph=True)[0][:, i]
+    return total
+
+for x, y in loader:
+    x = x.requires_grad_()
+    print(laplacian(model(x), x).detach())
+"""
+
+
+def test_derivatives_that_are_computed_with_are_no_steps() -> None:
+    assert Program(TRAINING + LAPLACE).leaks() == []

@@ -40,6 +40,7 @@ from torchlint.facts.values.frameworks import (
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.handing_on import handlers_of, is_of_one_event
 from torchlint.facts.values.making import is_remembered
+from torchlint.facts.values.operations import is_derivative_with_graph
 from torchlint.facts.values.threads import run_in_thread
 from torchlint.frameworks import Holds
 
@@ -85,7 +86,7 @@ class Repetitions:
             if self.steps_optimizer(call):
                 stepping[call.function].append(self._beyond_several(call))
         for backward in self.facts.graph.backwards:
-            if not backward.by_contract:
+            if not backward.by_contract and not is_derivative_with_graph(backward.call):
                 backwards[backward.function].append(backward.loop)
         return {**backwards, **stepping}
 

@@ -20,3 +20,11 @@ def keeps_graph(call: Value) -> bool:
         and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
         for name in ("retain_graph", "create_graph")
     )
+
+
+def is_derivative_with_graph(call: Value | None) -> bool:
+    """``torch.autograd.grad(y, x, create_graph=True)``: a derivative that has a graph of its own ends no step."""
+    if call is None or call.callee.name.rpartition(".")[2] != "grad":
+        return False
+    flag = call.argument(4, "create_graph")
+    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"

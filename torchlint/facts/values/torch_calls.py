@@ -91,7 +91,7 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
     if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
         given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
         return UNKNOWN if given is None else solution.of(given)
-    if name == "torch.autograd.grad" and is_true(value.argument(5, "create_graph")):
+    if name == "torch.autograd.grad" and is_true(value.argument(4, "create_graph")):
         return live(value)  # as ever in a tuple, of which each item has the graph
     if name in ALIASING and arguments and is_only_containers(arguments[0]):
         return NO_GRAPH
