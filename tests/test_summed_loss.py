@@ -363,3 +363,18 @@ shares = {"far": 0.5, "near": 2.0}
 )
 def test_the_terms_of_one_loss_are_computed_before_they_are_summed(parts: str, total: str) -> None:
     assert summed(f"parts = {parts}\nloss = {total}", before=TERMS) == []
+
+
+ROLLOUT = """
+terms, returned, loss = [], 0.0, 0
+for a in x.split(2):
+    scores = model(a)
+    loss = loss + scores.logsumexp(1).mean()
+    terms.append({term})
+loss = loss + (torch.stack(terms) * returned).std()
+"""
+
+
+def test_a_sum_beside_terms_of_the_same_forwards_that_wait_as_well() -> None:
+    assert summed(ROLLOUT.format(term="scores[:, 0].mean()")) == []
+    assert summed(ROLLOUT.format(term="a.mean()")) == ["loss"]

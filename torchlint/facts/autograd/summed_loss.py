@@ -17,7 +17,7 @@ from torchlint.facts.turns.data_passes import cuts_pieces
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
-from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
+from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands
@@ -127,7 +127,30 @@ class _Search:
                 ends.append(value)
         # What is not linear must not hold them: `losses.mean() + losses.std()`.
         behind = self.flows.ancestry.of_all(ends)
-        yield from (loss for loss in found if loss.summand.value not in behind or loss.summand.value in ends)
+        summands = {loss.summand.value for loss in found}
+        yield from (
+            loss
+            for loss in found
+            if (loss.summand.value not in behind or loss.summand.value in ends) and not self._is_held(loss, summands)
+        )
+
+    def _is_held(self, loss: SummedLoss, summands: Set[Value]) -> bool:
+        """Whether a turn collects more of the same forward, and no loss by itself: ``log_probs.append(log_prob)``.
+
+        A backward for each loss would free nothing then, and what is collected would be left without a graph.
+        """
+        of_turn = self._forwards_in(loss.loop, loss.summand.value)
+        stores = (
+            store for store in self.facts.graph.stores if store.kind is Kind.INSERT and store.value not in summands
+        )
+        collected = (store.value for store in stores if store.loop is not None and loss.loop in store.loop.around())
+        live = (value for value in collected if self.flows.live(value) is not None)
+        return any(not of_turn.isdisjoint(self._forwards_in(loss.loop, value)) for value in live)
+
+    def _forwards_in(self, loop: Loop, value: Value) -> Set[Value]:
+        """The forwards of a turn behind a value."""
+        behind = self.flows.ancestry.of_all([value])
+        return {one for one in behind if one.loop is loop and one.op is Op.CALL and self.facts.steps.calls_module(one)}
 
     # -- what is summed -------------------------------------------------------------------------------------------
 
