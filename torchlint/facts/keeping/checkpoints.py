@@ -283,6 +283,9 @@ class _Search:
         block = parents[next(iter(kept.values()))[0]]
         if any(parents[s] is not block or not _surely_binds(s, name) for name, (s, _) in kept.items()):
             return None
+        deleted = (node.target for node in walk_scope(_body(function)) if isinstance(node, cst.Del))
+        if any(name in kept for target in deleted for name in target_names(target)):
+            return None  # deleted behind that line, it could not be deleted a second time
         last = max(at for name in kept for at in self._reads(name, function))
         if last > work.at:
             return None
