@@ -377,16 +377,17 @@ class CarriedStates:
         call = made_by(new)
         if call.op is Op.OPERATION:
             return "tensor"
-        item = new.keys[0] if new.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
         if call.op is not Op.CALL:
             return ""
         names = {made.callee.name for made in builders(self.facts, call.callee)}
+        if new is not call and new.inputs[0] is not call:  # `y, (h, c) = lstm(x)`: one of a pair
+            return "tensor" if names and names <= PAIR_STATES.keys() else ""
+        item = None if new is call else new.keys[0]
         if names and all(name in TENSOR_STATES and TENSOR_STATES[name] == item for name in names):
             return "tensor"
         if names and all(name in PAIR_STATES and PAIR_STATES[name] == item for name in names):
             return "pair"
-        of_pair = names and new.inputs[0].op is Op.ELEMENT and names <= PAIR_STATES.keys()
-        return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
+        return "tensor" if names == {"torch.nn.LSTMCell"} and item is not None else ""
 
 
 def made_by(state: Value) -> Value:
