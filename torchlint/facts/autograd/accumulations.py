@@ -190,10 +190,15 @@ class Accumulations:
                     return True
         return False
 
-    def _added(self, update: Value, source: Value) -> tuple[Use, ...]:
+    def _added(self, update: Value, source: Value, reads: Sequence[Value] = ()) -> tuple[Use, ...]:
         """The operands of ``update`` that bring a graph and do not come from the holder itself.
 
         Where there are none and the holder requires grad itself, it is what brings the graph.
+
+        Args:
+            update: the operation.
+            source: the holder's old content.
+            reads: all values that are that, where it is read several times: ``self.mean += (x - self.mean) / n``.
         """
         if not self.flows.modes.records(update):
             return ()
@@ -201,9 +206,8 @@ class Accumulations:
         added = [
             written.get(operand, Use(operand, None))
             for operand in self.arithmetic.operands(update)
-            if operand is not source
-            and operand.op is not Op.CONTAINER
-            and not self.arithmetic.comes_from(operand, source)
+            if operand.op is not Op.CONTAINER
+            and not any(self.arithmetic.comes_from(operand, one) for one in (source, *reads))
             and self.brings(operand)
         ]
         if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None and not _is_cast(update):
@@ -225,7 +229,7 @@ class Accumulations:
             updates: dict[Value, bool] = {}
             self.arithmetic.trace(store.value, read, updates)
             for update, scales in updates.items():
-                added = self._added(update, read)
+                added = self._added(update, read, reads)
                 if added and self._is_state_of_a_layer(update, places):
                     continue
                 if added and is_used_up_elsewhere(self.lifetimes, store.function, places):
