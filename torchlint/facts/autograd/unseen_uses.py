@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.trainees import Trainees
 from torchlint.facts.values.graph import Backward, Op, Value
+from torchlint.facts.values.parameter_lists import modules_listed
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -27,12 +28,12 @@ class UnseenUses:
     def uses(self, network: Value, backwards: Sequence[Backward]) -> bool:
         """Whether something may bring a graph into a network, or look at the gradients that it gets.
 
-        Others are clipped with it; code that is not seen is given it in the loop of one of the ``backwards``; a hook
-        runs in it, or another module makes its parameters.
+        Others are clipped with it; its gradients are read; code that is not seen is given it in the loop of one of the
+        ``backwards``; a hook runs in it, or another module makes its parameters.
         """
         if self.trainees.is_clipped(network):
             return True
-        given = (*self._given_unseen(backwards), *self._altered())
+        given = (*self._given_unseen(backwards), *self._altered(), *self._graded())
         return any(self.optimized.overlap(network, one) for one in given)
 
     def _given_unseen(self, backwards: Sequence[Backward]) -> Iterator[Value]:
@@ -43,10 +44,22 @@ class UnseenUses:
     def _altered(self) -> Iterator[Value]:
         """The modules that run hooks, be it in a layer, or parameters of which other modules make."""
         for registration in self.facts.registrations:
-            subject = registration.subject if not registration.is_of_tensor else None
-            while subject is not None:
-                yield subject
-                is_part = subject.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT)
-                subject = subject.inputs[0] if is_part else None
+            if not registration.is_of_tensor and registration.subject is not None:
+                yield from _with_owners(registration.subject)
         calls = (call for call in self.facts.calls() if call.callee.name.startswith(PARAMETRIZING))
         yield from (call.arguments[0] for call in calls if call.arguments)
+
+    def _graded(self) -> Iterator[Value]:
+        """The modules of whose parameters gradients are read: ``[p.grad.norm() for p in net.parameters()]``."""
+        read = (value.inputs[0] for value in self.facts.graph.of(Op.ATTRIBUTE) if value.name == "grad")
+        for value in read:
+            yield from _with_owners(value)
+            yield from modules_listed(value.computed_from())
+
+
+def _with_owners(value: Value) -> Iterator[Value]:
+    """A value and those of which it is a part: ``net.layers[0].weight``, ``net.layers[0]``, ``net.layers``, ``net``."""
+    yield value
+    while value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+        value = value.inputs[0]
+        yield value

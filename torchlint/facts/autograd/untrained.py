@@ -204,6 +204,7 @@ class _Search:
         backward = backwards[0] if backwards else None
         is_made = all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
         certain = is_made and not trained and not self.unseen.uses(module, backwards)
+        certain = certain and call not in self.flows.inspected
         is_given = helped is not None and helped.function is call.function
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
         whole = made is None and is_alone(self.facts, call, lambda other: self._of(other) is not None)
