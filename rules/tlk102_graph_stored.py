@@ -46,9 +46,10 @@ class GraphStored(Rule):
     `deque(maxlen=...)` is bounded and only a note, as is a list whose places are filled round and round.
 
     ## Fix safety
-    Safe where the stored value is a tensor with a graph on every path; the stored numbers stay the same to the bit.
-    Unsafe where the program asks which of the tensors one is (`is`, `id`, as a key), changes one in place by what keeps
-    it before its backward, or gives a graph over which no backward has run to callers that are not seen.
+    None where the program puts a tensor there first and trains on what it reads there. Safe where the stored value is a
+    tensor with a graph on every path; the stored numbers stay the same to the bit. Unsafe where the
+    program asks which of the tensors one is (`is`, `id`, as a key), changes one in place by what keeps it before its
+    backward, or gives a graph over which no backward has run to callers that are not seen.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -78,6 +79,8 @@ class GraphStored(Rule):
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
         kept = next(use for use in insertion.parts if use.value is retention.value)
         advice = f"; store `{facts.detached(kept)}`"
+        if facts.is_read_again(kept):
+            advice = "; the program trains on what it reads there: detach it there after the backward"
         level, memory = retention.level, retention.memory
         cost = retention.cost()
         if insertion.bounded:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.autograd.aliases import changed_for_backward, told_apart
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
+from torchlint.facts.autograd.read_again import is_read_again
 from torchlint.facts.host.recording import Recording, bound
 from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on
 from torchlint.facts.keeping.checkpoints import Checkpoint
@@ -40,9 +41,13 @@ class Repairs(Wording):
     def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
         """The repair that detaches values where they are used; None where one is not written there, or may be a number.
 
+        None is also what is read again, where it was put, for a backward.
+
         It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor), the
-        program does not tell it apart from others by anything but its numbers, and nobody who is not seen may be given
-        it to run a backward over it. Of a distribution the tensors are detached of which it is made there.
+        program does not tell it apart from others by anything but its numbers and does not ask for its graph where it
+        is kept, and nobody who is not seen may be given it to run a backward over it.
+
+        Of a distribution the tensors are detached of which it is made there.
         """
         tensors = [self._tensors_of(use) for use in uses]
         if not all(tensors):
@@ -51,14 +56,21 @@ class Repairs(Wording):
         nodes = [use.node for use in uses]
         if not all(isinstance(node, cst.BaseExpression) for node in nodes):
             return None
+        if any(map(self.is_read_again, uses)):
+            return None
         if any(self._is_number_for_some(use.value) or is_several(self.flows.solution, use.value) for use in uses):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
         safe = all(certain(use.value) and use.value not in self._lasting for use in uses)
+        safe = safe and not any(self.flows.is_inspected_elsewhere(use.value) for use in uses)
         if safe and not allow_any_tensor:  # what a running state was is read, and not trained on
             safe = not any(self._may_be_differentiated(use.value) for use in uses)
         return Fix(title, edits, safe=safe)
+
+    def is_read_again(self, use: Use) -> bool:
+        """Whether a backward runs over what is read by a name to which a value is assigned where it is used."""
+        return is_read_again(self, use)
 
     def _may_be_differentiated(self, value: Value) -> bool:
         """Whether a graph over which no backward has run goes to callers that are not seen, or to code that is not.
@@ -150,8 +162,8 @@ class Repairs(Wording):
         """The repair that calls a method on a value where it is used; None where it is not written there."""
         return None if use.node is None else Fix(title, (call_method(use.node, method),), safe=safe)
 
-    def run_without_gradients(self, title: str, statement: cst.CSTNode, *, safe: bool) -> Fix:
-        """The repair that puts a statement under ``no_grad``."""
+    def run_without_gradients(self, title: str, statement: cst.CSTNode, *, safe: bool) -> Fix | None:
+        """The repair that puts a statement under ``no_grad``; None where that name means something else."""
         edit = guard_statement(statement, f"{self.torch_name('no_grad')}()")
         return Fix(title, (edit,), safe=safe, needs_torch=not self.has_torch_name("no_grad"))
 

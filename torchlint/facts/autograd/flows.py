@@ -166,6 +166,13 @@ class Flows(Liveness):
         read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS]
         return self.ancestry.of_all([*read, *(loss for call in graph.of(Op.CALL) for loss in self._given_back(call))])
 
+    def is_inspected_elsewhere(self, value: Value) -> bool:
+        """Whether the program looks at the graph of something that ``value`` flows into: of a sum, of an item."""
+        if value not in self.inspected:
+            return False
+        read = {v.inputs[0] for v in self.solution.graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS}
+        return any(value in self.ancestry.of(one) for one in read - {value})
+
     @cached_property
     def wanted(self) -> frozenset[Value]:
         """All that flows into a value of which the program reads the gradient or the graph, or where gradients end.
