@@ -35,6 +35,79 @@ def main():
     return net
 """
 
+TRAINING = """
+def main():
+    net, teacher = nn.Linear(4, 3), nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    total, kept, read = 0.0, {{}}, []
+    for step, x in enumerate(batches()):
+        {step}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+    return net, {results}
+"""
+
+AVERAGING = """
+def main():
+    net, mean = nn.Linear(4, 3), 0.0
+
+    def one(step, x):
+        nonlocal mean
+        loss = net(x).pow(2).mean()
+        loss.backward()
+        mean += (loss - mean) / (step + 1)
+
+    for step, x in enumerate(batches()):
+        one(step, x)
+    return float(mean)
+"""
+
+HIDING = """
+from torch import no_grad
+
+class Judge:
+    {own}
+
+    def label(self, net, x):
+        net.eval()
+        return net(x).argmax(1)
+
+def main():
+    judge, net = Judge(), nn.Linear(4, 3)
+    return [judge.label(net, x) for x in batches()]
+"""
+
+INNER = """
+from torch import no_grad
+
+def judge(net, rows, no_grad):
+    def label(x):
+        net.eval()
+        return net(x).argmax(1)
+    return [label(x) for x in rows]
+
+def main():
+    return judge(nn.Linear(4, 3), batches(), "off")
+"""
+
+IMPORTED_BELOW = """
+def label(net, x):
+    net.eval()
+    return net(x).argmax(1)
+
+import torch
+from torch import nn
+
+def main():
+    return label(nn.Linear(4, 3), torch.randn(5, 4))
+"""
+
+
+def training(step: str, after: str = "pass", results: str = "read") -> str:
+    return HEAD + TRAINING.format(step=step, after=after, results=results)
+
 
 def reading(cell: str, begin: str, step: str, read: str) -> str:
     return HEAD + READING.format(cell=cell, begin=begin, step=step, read=read)
@@ -47,7 +120,8 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
         ["TLK104 safe", "TLK201 safe"],
     ),
     "a state under a key": (
-        reading("nn.GRUCell(4, 3)", "state = {'h': torch.zeros(5, 3)}", "state['h'] = cell(x, state['h'])", "state['h']"),
+        reading("nn.GRUCell(4, 3)", "state = {'h': torch.zeros(5, 3)}",
+                "state['h'] = cell(x, state['h'])", "state['h']"),
         ["TLK104 safe"],
     ),
     "a state in a list": (
@@ -56,6 +130,41 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
     ),
     "a checkpoint": (RESUMING.format(after="pass"), ["TLK403 safe"]),
     "a checkpoint that is deleted at the end": (RESUMING.format(after="del checkpoint"), ["TLK403 none"]),
+    "a mean that a closure moves towards each loss": (AVERAGING, ["TLK101 safe"]),
+    # what is asked of a graph
+    "a sum that is asked for its graph": (
+        training("loss = net(x).mean()", "total += loss", "total.requires_grad"), ["TLK101 unsafe"],
+    ),
+    "a loss that is asked for its graph before": (
+        training("loss = net(x).mean(); assert loss.requires_grad", "total += loss", "total.item()"), ["TLK101 safe"],
+    ),
+    "a teacher whose answer is asked for its graph": (
+        training("target = teacher(x); read.append(target.requires_grad); loss = F.mse_loss(net(x), target)"),
+        ["TLK203 unsafe"],
+    ),
+    "a teacher whose gradients are looked at": (
+        training("target = teacher(x); loss = F.mse_loss(net(x), target)",
+                 "read.append([weight.grad.norm().item() for weight in teacher.parameters()])"), [],
+    ),
+    "a teacher one of whose gradients is looked at": (
+        training("target = teacher(x)\n        loss = F.mse_loss(net(x), target)",
+                 "read.append(teacher.weight.grad.norm().item())"), ["TLK203 unsafe"],
+    ),
+    # what is put somewhere first, and trained on there
+    "an output that is read where it was kept": (
+        training("kept[step] = net(x); loss = kept[step].pow(2).mean()", results="len(kept)"), ["TLK102 none"],
+    ),
+    "a loss that is kept under two names": (
+        training("loss = kept[step] = net(x).pow(2).mean()", results="len(kept)"), ["TLK102 none"],
+    ),
+    "a loss that is read where it was kept, after its backward": (
+        training("loss = net(x).pow(2).mean()", "kept[step] = loss; read.append(kept[step].item())"), ["TLK102 safe"],
+    ),
+    # names that mean something else where the repair would write them
+    "a class without a name of its own": (HIDING.format(own="kind = None"), ["TLK201 safe"]),
+    "a class with a method of the guard's name": (HIDING.format(own="def no_grad(self): ..."), ["TLK201 none"]),
+    "a parameter of the guard's name": (INNER, ["TLK201 none"]),
+    "torch imported below": (IMPORTED_BELOW, ["TLK201 none"]),
 }  # fmt: skip
 
 
@@ -65,6 +174,6 @@ def test_a_repaired_program_runs_and_is_not_repaired_again(
 ) -> None:
     text, expected = PROGRAMS[name]
     monkeypatch.chdir(tmp_path)
-    files = {"main": text if text.startswith("\nimport") else HEAD + text}
+    files = {"main": text if "import torch" in text else HEAD + text}
     assert repair_and_compare(files, tmp_path) == expected
     assert [found for found in checked(tmp_path / "after", Repairs.SAFE) if found.endswith(" safe")] == []

@@ -15,6 +15,7 @@ from torchlint.facts.host.recording import Recording, bound
 from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on
 from torchlint.facts.keeping.checkpoints import Checkpoint
 from torchlint.facts.keeping.unheeded import Unheeded
+from torchlint.facts.reaching_names import is_reached
 from torchlint.facts.values.distributions import maker_of
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
@@ -154,9 +155,17 @@ class Repairs(Wording):
         node = function.syntax
         if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
             return None
+        if not self._reaches_no_grad(node):
+            return None
         edit = decorate(node, f"{self.torch_name('no_grad')}()")
         needs_import = not self.has_torch_name("no_grad")
         return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
+
+    def _reaches_no_grad(self, node: cst.CSTNode) -> bool:
+        """Whether the name of ``no_grad`` in this file means that where a node stands."""
+        name = self.torch_name("no_grad").partition(".")[0]
+        full = "torch.no_grad" if name == self.torch_name("no_grad") else "torch"
+        return is_reached(name, full, node, self.parents)
 
     def call_on(self, title: str, use: Use, method: str, *, safe: bool) -> Fix | None:
         """The repair that calls a method on a value where it is used; None where it is not written there."""
@@ -164,6 +173,8 @@ class Repairs(Wording):
 
     def run_without_gradients(self, title: str, statement: cst.CSTNode, *, safe: bool) -> Fix | None:
         """The repair that puts a statement under ``no_grad``; None where that name means something else."""
+        if not self._reaches_no_grad(statement):
+            return None
         edit = guard_statement(statement, f"{self.torch_name('no_grad')}()")
         return Fix(title, (edit,), safe=safe, needs_torch=not self.has_torch_name("no_grad"))
 
