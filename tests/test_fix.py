@@ -135,10 +135,17 @@ class TestFixSource:
         check = finder(("T1", "a  # c", "b", safe), ("T2", "two", "2", True))
         assert fix_source(Source("a.py", "a  # c\ntwo\n"), check, unsafe=True).text == text
 
-    def test_a_repair_that_brings_a_new_finding_is_dropped(self) -> None:
-        check = finder(("T1", "one", "worse", True), ("T2", "two", "2", True), ("T3", "worse", "w", True))
-        outcome = fix_source(Source("a.py", "one\ntwo\n"), check, unsafe=False)
-        assert outcome.text == "one\n2\n"
+    @pytest.mark.parametrize(("unsafe", "text"), [(False, "one\n2\n"), (True, "w\n2\n")])
+    def test_a_repair_that_brings_a_new_finding_is_dropped_unless_that_is_repaired(
+        self, unsafe: bool, text: str
+    ) -> None:
+        check = finder(("T1", "one", "worse", True), ("T2", "two", "2", True), ("T3", "worse", "w", False))
+        outcome = fix_source(Source("a.py", "one\ntwo\n"), check, unsafe=unsafe)
+        assert outcome.text == text
+
+    def test_findings_that_bring_each_other_without_end_are_left(self) -> None:
+        check = finder(("T1", "one", "two", True), ("T2", "two", "three", True), ("T3", "three", "two", True))
+        assert fix_source(Source("a.py", "one\n"), check, unsafe=False).text == "one\n"
 
     def test_a_repair_that_makes_the_text_uncheckable_is_dropped(self) -> None:
         inner = finder(("T1", "one", "1", True))

@@ -160,6 +160,10 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
     "a loss that is read where it was kept, after its backward": (
         training("loss = net(x).pow(2).mean()", "kept[step] = loss; read.append(kept[step].item())"), ["TLK102 safe"],
     ),
+    # what hid behind a finding
+    "a row, which is a view when it is detached": (
+        training("out = net(x); loss = out.pow(2).mean()", "read.append(out[0])"), ["TLK102 safe"],
+    ),
     # names that mean something else where the repair would write them
     "a class without a name of its own": (HIDING.format(own="kind = None"), ["TLK201 safe"]),
     "a class with a method of the guard's name": (HIDING.format(own="def no_grad(self): ..."), ["TLK201 none"]),

@@ -6,7 +6,7 @@ import difflib
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from torchlint.diagnostic import Diagnostic, Repair, Replacement
@@ -21,6 +21,9 @@ __all__ = [
     "drops_comment",
     "fix_source",
 ]
+
+LAID_BARE = 3
+"""How many repairs deep findings are repaired that hid behind others."""
 
 _Check = Callable[[Source], Sequence[Diagnostic]]
 _Key = tuple[str, str, int]
@@ -47,8 +50,8 @@ def fix_source(source: Source, check: _Check, *, unsafe: bool, passes: int = 10)
 
     In each pass all repairs that do not touch each other are applied together. A repair is dropped, and the
     others kept, when the result would not parse, would bring a finding with a code that the file did not
-    have, or would lose a comment though the repair claims to be safe. A repair that did not make its finding
-    go away is not applied there a second time.
+    have and that no repair takes away again, or would lose a comment though the repair claims to be safe.
+    A repair that did not make its finding go away is not applied there a second time.
 
     Args:
         source: the file.
@@ -71,7 +74,7 @@ def fix_source(source: Source, check: _Check, *, unsafe: bool, passes: int = 10)
             and _key(source.text, diagnostic) not in settled
             and apply_repairs(source.text, [diagnostic.repair])[0] != source.text
         ]
-        step = _step(source, found, wanted, check)
+        step = _step(source, found, wanted, check, unsafe)
         settled = {_moved(key, step.replacements) for key in settled | step.refused}
         settled |= _not_gone(source.text, found, step)
         applied.extend(step.applied)
@@ -141,19 +144,21 @@ class _Step:
     replacements: frozenset[Replacement] = frozenset()
 
 
-def _step(source: Source, found: tuple[Diagnostic, ...], wanted: Sequence[Diagnostic], check: _Check) -> _Step:
+def _step(
+    source: Source, found: tuple[Diagnostic, ...], wanted: Sequence[Diagnostic], check: _Check, unsafe: bool
+) -> _Step:
     """Apply the repairs of ``wanted``, all at once where the result is good, else one after the other."""
     best = _Step(source.text, found)
     if not wanted:
         return best
     group = _compatible(source.text, wanted)
-    together = _attempt(source, found, group, check)
+    together = _attempt(source, found, group, check, unsafe)
     if together is not None:
         return together
     refused: set[_Key] = set()
     for diagnostic in group:
         # Alone there is nothing new to try.
-        attempt = _attempt(source, found, [*best.applied, diagnostic], check) if len(group) > 1 else None
+        attempt = _attempt(source, found, [*best.applied, diagnostic], check, unsafe) if len(group) > 1 else None
         if attempt is None:
             refused.add(_key(source.text, diagnostic))
         else:
@@ -168,7 +173,9 @@ def _compatible(text: str, wanted: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [one for one in wanted if one.repair in applied]
 
 
-def _attempt(source: Source, found: Sequence[Diagnostic], group: Sequence[Diagnostic], check: _Check) -> _Step | None:
+def _attempt(
+    source: Source, found: Sequence[Diagnostic], group: Sequence[Diagnostic], check: _Check, unsafe: bool
+) -> _Step | None:
     """The pass that applies exactly the repairs of ``group``, or None when its result is not good."""
     repairs = [one.repair for one in group if one.repair is not None]
     text, _ = apply_repairs(source.text, repairs)
@@ -181,10 +188,38 @@ def _attempt(source: Source, found: Sequence[Diagnostic], group: Sequence[Diagno
         after = tuple(check(replace(source, text=text)))
     except Unreadable:
         return None
-    if {one.code for one in after} - {one.code for one in found}:
+    if not _brings_nothing_new(replace(source, text=text), {one.code for one in found}, after, check, unsafe):
         return None
     replaced = frozenset(replacement for repair in repairs for replacement in repair.replacements)
     return _Step(text, after, applied=tuple(group), replacements=replaced)
+
+
+def _brings_nothing_new(
+    source: Source, known: Set[str], after: Sequence[Diagnostic], check: _Check, unsafe: bool
+) -> bool:
+    """Whether a text has findings of ``known`` codes only, or loses the others by their own repairs.
+
+    A repair may lay bare what hid behind its finding: a view, detached, keeps its base, and its copy does not.
+
+    Args:
+        source: the text.
+        known: the codes.
+        after: what is found in it.
+        check, unsafe: see :func:`fix_source`.
+    """
+    for _ in range(LAID_BARE):
+        new = [one for one in after if one.code not in known]
+        wanted = [one for one in new if one.repair is not None and (unsafe or one.repair.safe)]
+        if not new or len(wanted) < len(new):
+            return not new
+        text, _ = apply_repairs(source.text, [one.repair for one in wanted if one.repair is not None])
+        try:
+            _require_syntax(source.text, text)
+            source = replace(source, text=text)
+            after = check(source)
+        except Unreadable:
+            return False
+    return all(one.code in known for one in after)
 
 
 def _require_syntax(before: str, after: str) -> None:
