@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import libcst as cst
 import pytest
@@ -70,7 +71,9 @@ def test_drops_comment(before: str, after: str, dropped: bool) -> None:
     assert drops_comment(before, after) is dropped
 
 
-def finder(*rules: tuple[str, str, str, bool]) -> Callable[[Source], Sequence[Diagnostic]]:
+def finder(
+    *rules: tuple[str, str, str, bool], levels: Mapping[str, Level] = MappingProxyType({})
+) -> Callable[[Source], Sequence[Diagnostic]]:
     """A check that finds ``old`` under a code and would write ``new`` for it, safely or not."""
 
     def check(source: Source) -> list[Diagnostic]:
@@ -89,7 +92,7 @@ def finder(*rules: tuple[str, str, str, bool]) -> Callable[[Source], Sequence[Di
                         end_column=at - starts[line - 1] + 1 + len(old),
                         code=code,
                         name="test",
-                        level=Level.ERROR,
+                        level=levels.get(code, Level.ERROR),
                         memory=Memory.DEVICE_GROWS,
                         message=old,
                         repair=repair((at, at + len(old), new), safe=safe, title=f"Write {new}"),
@@ -142,6 +145,11 @@ class TestFixSource:
         check = finder(("T1", "one", "worse", True), ("T2", "two", "2", True), ("T3", "worse", "w", False))
         outcome = fix_source(Source("a.py", "one\ntwo\n"), check, unsafe=unsafe)
         assert outcome.text == text
+
+    @pytest.mark.parametrize(("level", "text"), [(Level.WARNING, "two\n"), (Level.ERROR, "one\n")])
+    def test_a_repair_may_lay_bare_what_is_milder(self, level: Level, text: str) -> None:
+        check = finder(("T1", "one", "two", True), ("T2", "two", "3", False), levels={"T2": level})
+        assert fix_source(Source("a.py", "one\n"), check, unsafe=False).text == text
 
     def test_findings_that_bring_each_other_without_end_are_left(self) -> None:
         check = finder(("T1", "one", "two", True), ("T2", "two", "three", True), ("T3", "three", "two", True))

@@ -6,7 +6,7 @@ import difflib
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torchlint.diagnostic import Diagnostic, Repair, Replacement
@@ -50,8 +50,9 @@ def fix_source(source: Source, check: _Check, *, unsafe: bool, passes: int = 10)
 
     In each pass all repairs that do not touch each other are applied together. A repair is dropped, and the
     others kept, when the result would not parse, would bring a finding with a code that the file did not
-    have and that no repair takes away again, or would lose a comment though the repair claims to be safe.
-    A repair that did not make its finding go away is not applied there a second time.
+    have, no milder than what is repaired and that no repair takes away again, or would lose a comment
+    though the repair claims to be safe. A repair that did not make its finding go away is not applied there
+    a second time.
 
     Args:
         source: the file.
@@ -188,27 +189,36 @@ def _attempt(
         after = tuple(check(replace(source, text=text)))
     except Unreadable:
         return None
-    if not _brings_nothing_new(replace(source, text=text), {one.code for one in found}, after, check, unsafe):
+    known, mildest = {one.code for one in found}, max(one.level for one in group)
+
+    def is_new(one: Diagnostic) -> bool:
+        return one.code not in known and not mildest < one.level
+
+    if not _brings_nothing_new(replace(source, text=text), is_new, after, check, unsafe):
         return None
     replaced = frozenset(replacement for repair in repairs for replacement in repair.replacements)
     return _Step(text, after, applied=tuple(group), replacements=replaced)
 
 
 def _brings_nothing_new(
-    source: Source, known: Set[str], after: Sequence[Diagnostic], check: _Check, unsafe: bool
+    source: Source,
+    is_new: Callable[[Diagnostic], bool],
+    after: Sequence[Diagnostic],
+    check: _Check,
+    unsafe: bool,
 ) -> bool:
-    """Whether a text has findings of ``known`` codes only, or loses the others by their own repairs.
+    """Whether a text has no new findings, or loses them by their own repairs.
 
     A repair may lay bare what hid behind its finding: a view, detached, keeps its base, and its copy does not.
 
     Args:
         source: the text.
-        known: the codes.
+        is_new: tells the findings that the text must not have.
         after: what is found in it.
         check, unsafe: see :func:`fix_source`.
     """
     for _ in range(LAID_BARE):
-        new = [one for one in after if one.code not in known]
+        new = list(filter(is_new, after))
         wanted = [one for one in new if one.repair is not None and (unsafe or one.repair.safe)]
         if not new or len(wanted) < len(new):
             return not new
@@ -219,7 +229,7 @@ def _brings_nothing_new(
             after = check(source)
         except Unreadable:
             return False
-    return all(one.code in known for one in after)
+    return not any(map(is_new, after))
 
 
 def _require_syntax(before: str, after: str) -> None:
