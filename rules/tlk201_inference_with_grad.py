@@ -131,6 +131,10 @@ class InferenceWithGrad(Rule):
         if inference.for_arrays:  # who passes a tensor may train
             doubt = " where it is given an array"
             advice = "switch them off where that is so, or decorate it with `@torch.no_grad()`"
+        elif inference.flag is None and facts.gives_lazily(function):
+            advice = (
+                "return a list and decorate it with `@torch.no_grad()`, or consume it under `with torch.no_grad():`"
+            )
         elif inference.flag is None:
             fix = facts.guard(function, safe=not inference.hands_out)
         else:  # who passes it may train

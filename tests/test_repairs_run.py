@@ -104,6 +104,15 @@ def main():
     return label(nn.Linear(4, 3), torch.randn(5, 4))
 """
 
+LATER = """
+def labels(net, rows):
+    net.eval()
+    return (net(x).argmax(1) for x in rows)
+
+def main():
+    return list(labels(nn.Linear(4, 3), batches()))
+"""
+
 
 def training(step: str, after: str = "pass", results: str = "read") -> str:
     return HEAD + TRAINING.format(step=step, after=after, results=results)
@@ -163,6 +172,9 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
     # what hid behind a finding
     "a row, which is a view when it is detached": (
         training("out = net(x); loss = out.pow(2).mean()", "read.append(out[0])"), ["TLK102 safe"],
+    ),
+    "a function that returns what runs later": (
+        LATER, ["TLK201 none"],
     ),
     # names that mean something else where the repair would write them
     "a class without a name of its own": (HIDING.format(own="kind = None"), ["TLK201 safe"]),

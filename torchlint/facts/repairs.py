@@ -155,11 +155,16 @@ class Repairs(Wording):
         node = function.syntax
         if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
             return None
-        if not self._reaches_no_grad(node):
+        if not self._reaches_no_grad(node) or self.gives_lazily(function):
             return None
         edit = decorate(node, f"{self.torch_name('no_grad')}()")
         needs_import = not self.has_torch_name("no_grad")
         return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
+
+    def gives_lazily(self, function: Function) -> bool:
+        """Whether a function returns a generator expression, which runs where it is consumed, outside of any guard."""
+        results = function.result.inputs if function.result is not None else ()
+        return any(isinstance(result.syntax, cst.GeneratorExp) for result in results)
 
     def _reaches_no_grad(self, node: cst.CSTNode) -> bool:
         """Whether the name of ``no_grad`` in this file means that where a node stands."""
