@@ -169,6 +169,18 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
     "a loss that is read where it was kept, after its backward": (
         training("loss = net(x).pow(2).mean()", "kept[step] = loss; read.append(kept[step].item())"), ["TLK102 safe"],
     ),
+    # what is no tensor on another path
+    "a loss or a number": (
+        training("loss = net(x).pow(2).mean()", "read.append(loss if step else 0.0)"), ["TLK102 safe"],
+    ),
+    "a loss or nothing": (
+        training("loss = net(x).pow(2).mean()", "total += loss if step else (loss or 0)", "float(total)"),
+        ["TLK101 safe"],
+    ),
+    "a sum of the chosen": (
+        training("loss = net(x).pow(2).mean()", "read.append(sum(one for one in [loss, loss * 2] if one > 1e9))"),
+        ["TLK102 unsafe"],
+    ),
     # what hid behind a finding
     "a row, which is a view when it is detached": (
         training("out = net(x); loss = out.pow(2).mean()", "read.append(out[0])"), ["TLK102 safe"],

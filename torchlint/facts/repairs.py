@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -17,10 +17,10 @@ from torchlint.facts.keeping.checkpoints import Checkpoint
 from torchlint.facts.keeping.unheeded import Unheeded
 from torchlint.facts.reaching_names import is_reached
 from torchlint.facts.values.distributions import maker_of
-from torchlint.facts.values.domain import Plain
+from torchlint.facts.values.domain import Plain, surely_graphless
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.several_tensors import in_each, is_several
-from torchlint.facts.values.writing import Use, operands
+from torchlint.facts.values.writing import Use, choices_written, operands
 from torchlint.facts.wording import Wording
 from torchlint.fix.edits import add_line, call_method, decorate, detach, guard_statement, without_argument
 from torchlint.rule import Fix
@@ -107,7 +107,7 @@ class Repairs(Wording):
         if maker is None and is_several(self.flows.solution, use.value):
             return in_each(self.flows.solution, use.value, self.name_of(use), "detach")
         if maker is None:
-            return self.with_method(use, "detach")
+            return self._detached_in_choice(use) or self.with_method(use, "detach")
         node = use.node
         edited = [tensor.node for tensor in self._tensors_of(use)]
         if isinstance(node, cst.Call) and edited and {arg.value for arg in node.args}.issuperset(edited):
@@ -117,8 +117,25 @@ class Repairs(Wording):
                 return text
         return f"{maker.callee.name.rpartition('.')[2]}(x.detach(), ...)"
 
+    def _detached_in_choice(self, use: Use) -> str:
+        """``loss.detach() if step else 0.0``; "" where nothing is chosen there, or it takes more than 60 characters."""
+        chosen, tensors = choices_written(use), self._tensors_of(use)
+        if not chosen or tensors == [use] or use.node is None:
+            return ""
+        edited = {tensor.node: _detached(tensor.node) for tensor in tensors if tensor.node is not None}
+        text = self.code(_with_others(use.node, edited))
+        return text if len(text) <= 60 else ""
+
     def _tensors_of(self, use: Use) -> list[Use]:
-        """The tensors with a graph that are written in ``use``: itself, or those of which it makes a distribution."""
+        """The tensors with a graph that are written in ``use``: itself, or those of which it makes a distribution.
+
+        Or those among which it chooses, where what else it may be has no graph: ``loss if step else 0.0``.
+        """
+        chosen = choices_written(use)
+        if chosen:
+            bringing = [one for one in chosen if not surely_graphless(self.flows.solution.final(one.value))]
+            tensors = [tensor for one in bringing for tensor in self._tensors_of(one)]
+            return [use] if tensors == chosen else tensors
         if maker_of(self.flows.solution.final(use.value)) is None:
             return [use]
         if use.node is None or use.value.syntax is not use.node:
@@ -217,3 +234,12 @@ def _detached(node: cst.BaseExpression) -> cst.BaseExpression:
     detached = detach(node).build(node)
     assert isinstance(detached, cst.BaseExpression)
     return detached
+
+
+def _with_others(node: cst.CSTNode, others: Mapping[cst.BaseExpression, cst.BaseExpression]) -> cst.CSTNode:
+    """``node`` with other expressions in the place of some."""
+    for one, other in others.items():
+        changed = node.deep_replace(one, other)
+        assert isinstance(changed, cst.CSTNode)
+        node = changed
+    return node

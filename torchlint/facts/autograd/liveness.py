@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+import libcst as cst
+
 from torchlint.facts.autograd.made_without import MadeWithout
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.dictionaries import DICTIONARIES, is_dictionary
@@ -115,6 +117,8 @@ class Liveness:
     def _is_surely(self, value: Value, histories: tuple[History, ...], known: dict[Value, bool]) -> bool:
         if value.op is Op.OPERATION and any(self._surely(operand, histories, known) for operand in value.inputs):
             return True  # a tensor times anything is a tensor
+        if any(map(_may_be_empty, (value, *(value.inputs if value.op in (Op.OPERATION, Op.PHI) else ())))):
+            return False
         abstract = self.solution.final(value)
         for atom in abstract:
             if isinstance(atom, Tensor) and atom.history in histories:
@@ -266,3 +270,11 @@ def _is_position(value: Value) -> bool:
     return any(
         other.op is Op.CALL and other.callee.name == "builtins.len" for user in compared for other in user.inputs
     )
+
+
+def _may_be_empty(value: Value) -> bool:
+    """Whether a value is a sum that may have no terms, and is 0 then: ``sum(p for p in parts if test(p))``."""
+    if value.op is not Op.CALL or value.callee.name != "builtins.sum" or len(value.arguments) != 1:
+        return False
+    node = value.arguments[0].syntax
+    return isinstance(node, cst.GeneratorExp | cst.ListComp) and bool(node.for_in.ifs)

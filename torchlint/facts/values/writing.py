@@ -67,6 +67,18 @@ def _elements(container: Value) -> Iterator[tuple[Value, cst.BaseExpression]]:
             yield from zip(container.inputs, values, strict=True)
 
 
+def choices_written(use: Use) -> list[Use]:
+    """What an expression chooses from, as it is written in it: ``a if test else b``, ``a or b``; [] for any other."""
+    value, node = use.value, use.node
+    if value.op is not Op.PHI or value.syntax is not node or len(value.inputs) != 2:
+        return []
+    if isinstance(node, cst.IfExp):
+        return [Use(value.inputs[0], node.body), Use(value.inputs[1], node.orelse)]
+    if isinstance(node, cst.BooleanOperation):
+        return [Use(value.inputs[0], node.left), Use(value.inputs[1], node.right)]
+    return []
+
+
 def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> list[Use]:
     """Where each of ``wanted`` is written in ``expression``, which stands for ``value``.
 
