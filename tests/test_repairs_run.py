@@ -181,6 +181,22 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
         training("loss = net(x).pow(2).mean()", "read.append(sum(one for one in [loss, loss * 2] if one > 1e9))"),
         ["TLK102 unsafe"],
     ),
+    # what is written twice
+    "a loss twice in a pair": (
+        training("loss = net(x).pow(2).mean()", "read.append((loss, loss))"), ["TLK102 safe"],
+    ),
+    "a loss twice in a call": (
+        "def put(kept, *values):\n    kept.extend(values)\n"
+        + training("loss = net(x).pow(2).mean()", "put(read, loss, loss)"), ["TLK105 safe"],
+    ),
+    "a loss twice under names": (
+        "def put(kept, **values):\n    kept.append(values)\n"
+        + training("loss = net(x).pow(2).mean()", "put(read, first=loss, last=loss)"), ["TLK105 safe"],
+    ),
+    "a loss that is kept and one that is trained on": (
+        "def put(kept, loss, *, kind):\n    kept.append((kind, 1))\n    return loss\n"
+        + training("loss = net(x).pow(2).mean(); loss = put(read, loss, kind=loss)"), ["TLK102 safe"],
+    ),
     # what hid behind a finding
     "a row, which is a view when it is detached": (
         training("out = net(x); loss = out.pow(2).mean()", "read.append(out[0])"), ["TLK102 safe"],

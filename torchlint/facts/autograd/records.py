@@ -23,7 +23,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
-from torchlint.facts.values.parameters import is_frozen_for
+from torchlint.facts.values.parameters import gathers, is_frozen_for
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.facts.values.written_tables import begins_without_graph
@@ -182,14 +182,16 @@ class Records:
     ) -> Iterator[_Handed]:
         """The live tensors inside of ``value``, or of its item ``key``; it is written ``node`` in ``by``."""
         looked = value, key
-        if depth == 0 or looked in walk.seen or self._fruitless.seen.get(looked, 0) >= depth:
+        if depth == 0:
             return
-        walk.seen[looked] = depth
         if self.flows.live(value) is not None and not self.flows.is_gathered(value):
             walk.meets_graph = True
             if by is not None:
                 yield _Handed(Use(value, node if isinstance(node, cst.BaseExpression) else None), by)
             return
+        if looked in walk.seen or self._fruitless.seen.get(looked, 0) >= depth:
+            return
+        walk.seen[looked] = depth
         if value.op is Op.PARAMETER:
             yield from self._inside_parameter(value, depth, walk, key)
         elif value.op is Op.CONTAINER or makes_record(self.facts, value):
@@ -230,9 +232,10 @@ class Records:
         calls = self.solution.callers.get(parameter.function, {})
         for call in sorted(calls, key=lambda value: value.index):
             given = [one for one in self.solution.given_by(call, parameter) if (one, key) not in walk.seen]
-            written = dict(_written_in(call)) if given else {}
-            for argument in given:
-                yield from self._inside(argument, written.get(argument), call, depth - 1, walk, key=key)
+            written = _written_for(call, parameter) if given else []
+            for argument in dict.fromkeys(given):
+                for node in [node for one, node in written if one is argument] or [None]:
+                    yield from self._inside(argument, node, call, depth - 1, walk, key=key)
 
     def _written_under(self, whole: Value, key: str | int | None) -> list[tuple[Value, cst.CSTNode | None]]:
         """What a call or a literal is given, and only for its item ``key`` where that is written there."""
@@ -360,9 +363,24 @@ def makes_record(facts: Facts, value: Value) -> bool:
 
 def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
     """What a call or a literal is given, each with the expression that is written for it."""
-    written = {use.value: use.node for use in operands(value)}
+    node = value.syntax
+    of_call = {arg.value for arg in node.args} if isinstance(node, cst.Call) else None
+    written: dict[Value, list[cst.CSTNode | None]] = defaultdict(list)
+    for use in operands(value):  # of a call they are the receiver and what stands in an argument, too
+        if of_call is None or use.node in of_call:
+            written[use.value].append(use.node)
     given = value.arguments if value.op is Op.CALL else value.inputs
-    return [(item, written.get(item)) for item in given]
+    return [(item, written[item].pop(0) if written[item] else None) for item in given]
+
+
+def _written_for(call: Value, parameter: Value) -> list[tuple[Value, cst.CSTNode | None]]:
+    """What a call passes for a parameter, as it is written; all that it is given where that cannot be told apart."""
+    written, function = _written_in(call), parameter.function
+    if call.op is not Op.CALL or gathers(parameter) or parameter not in function.parameters:
+        return written
+    position = function.parameters.index(parameter) - (function.owner is not None)
+    keyed = zip(call.keys[1:], written, strict=True)
+    return [one for key, one in keyed if key in (position, parameter.name)] or written
 
 
 def _recorded_choices(value: Value) -> list[Value]:

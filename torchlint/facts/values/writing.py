@@ -7,6 +7,7 @@ source.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -88,17 +89,17 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
         wanted: ``value`` itself, or items of a literal, or arguments of a call (of several), that stands there.
 
     Returns:
-        one use for each of ``wanted``, without an expression for those that were made elsewhere.
+        one use for each place where one of ``wanted`` is written, without an expression for those made elsewhere.
     """
-    written: dict[Value, cst.BaseExpression] = {}
+    written: dict[Value, list[cst.BaseExpression | None]] = defaultdict(list)
     pending = [(value, expression)] if isinstance(expression, cst.BaseExpression) else []
     while pending:
         current, node = pending.pop(0)
         if current in wanted:
-            written.setdefault(current, node)
+            written[current].append(node)
         elif current.op in (Op.CONTAINER, Op.CALL) and current.syntax is node:
             pending.extend(_operands(current))
-    return [Use(part, written.get(part)) for part in wanted]
+    return [Use(part, node) for part in wanted for node in written.get(part, [None])]
 
 
 def text_of(target: cst.CSTNode | None, value: Value) -> str:
