@@ -87,10 +87,26 @@ def without_argument(call: cst.Call, keyword: str) -> Edit:
         assert isinstance(node, cst.Call)
         kept = [arg for arg in node.args if arg.keyword is None or arg.keyword.value != keyword]
         if kept and node.args[-1] is not kept[-1]:
-            kept[-1] = kept[-1].with_changes(comma=node.args[-1].comma)
+            kept[-1] = kept[-1].with_changes(comma=_closing(kept[-1].comma, node.args[-1].comma))
         return node.with_changes(args=kept)
 
     return Edit(call, build)
+
+
+def _closing(
+    comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSentinel
+) -> cst.Comma | cst.MaybeSentinel:
+    """What stands behind the argument that is the last one now: its own comma where a comment hangs on that."""
+    space = comma.whitespace_after if isinstance(comma, cst.Comma) else None
+    if not isinstance(comma, cst.Comma) or not isinstance(space, cst.ParenthesizedWhitespace):
+        return last
+    if space.first_line.comment is None and not any(line.comment for line in space.empty_lines):
+        return last
+    end = last.whitespace_after if isinstance(last, cst.Comma) else None
+    if not isinstance(end, cst.ParenthesizedWhitespace):
+        return comma
+    lines = [*space.empty_lines, *end.empty_lines]
+    return comma.with_changes(whitespace_after=end.with_changes(first_line=space.first_line, empty_lines=lines))
 
 
 def give_argument(call: cst.Call, keyword: str, value: str) -> Edit:
