@@ -45,7 +45,8 @@ class HiddenStateCarried(Rule):
 
     ## Fix safety
     Detaching the state is exact where nothing is trained through it. Where a backward runs through it, detaching makes
-    it truncated backpropagation through time, and gradients change: unsafe. What the state is made of must be known.
+    it truncated backpropagation through time, and gradients change: unsafe, as it is where the program asks the state
+    for its graph. What the state is made of must be known.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -125,4 +126,5 @@ def _fix(facts: Facts, together: Sequence[Carried]) -> Fix | None:
         if not retained and any(carried.value in facts.flows.ancestry.of(b.root) for b in facts.graph.backwards):
             return None  # the step differentiates through the state that it makes
     text = f"{', '.join(names)} = {', '.join(filter(None, detached))}"
-    return facts.add_line("Detach the state", together[0].statement, text, before=retained, safe=not retained)
+    safe = not retained and not any(one.value in facts.flows.inspected for one in together)
+    return facts.add_line("Detach the state", together[0].statement, text, before=retained, safe=safe)

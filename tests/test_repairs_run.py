@@ -113,6 +113,22 @@ def main():
     return list(labels(nn.Linear(4, 3), batches()))
 """
 
+GLOBAL = """
+def forward(net, x):
+    global last
+    last = net(x).pow(2).mean()
+
+def backward():
+    {run}
+
+def main():
+    net = nn.Linear(4, 3)
+    for x in batches():
+        forward(net, x)
+        backward()
+    return net.weight.grad
+"""
+
 
 def training(step: str, after: str = "pass", results: str = "read") -> str:
     return HEAD + TRAINING.format(step=step, after=after, results=results)
@@ -181,6 +197,8 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
         training("loss = net(x).pow(2).mean()", "read.append(sum(one for one in [loss, loss * 2] if one > 1e9))"),
         ["TLK102 unsafe"],
     ),
+    "a global that another function trains on": (GLOBAL.format(run="last.backward()"), []),
+    "a global that a closure trains on": (GLOBAL.format(run="(lambda: last.backward())()"), []),
     # what is written twice
     "a loss twice in a pair": (
         training("loss = net(x).pow(2).mean()", "read.append((loss, loss))"), ["TLK102 safe"],

@@ -25,6 +25,7 @@ class ScopeNames:
     Attributes:
         assigned: bound in the scope itself.
         declared: said ``global`` or ``nonlocal`` there.
+        made_global: said ``global`` there.
         captured: bound there and read or assigned by a function inside it.
         rebound: bound there, in a function, and anew by one inside it that says ``nonlocal``.
         mentioned: every name that stands in it or in a function inside it, those of attributes too.
@@ -33,6 +34,7 @@ class ScopeNames:
 
     assigned: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
+    made_global: set[str] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
     rebound: set[str] = field(default_factory=set)
     mentioned: set[str] = field(default_factory=set)
@@ -258,6 +260,8 @@ def scope_names(module: cst.Module) -> dict[cst.CSTNode, ScopeNames]:
     """The names of every function, lambda and of the module body, by node."""
     table: dict[cst.CSTNode, ScopeNames] = {}
     _collect(module, [], table)
+    # A variable of the module that nothing but a function assigns is one for all that read it.
+    table[module].assigned.update(*(names.made_global for names in table.values()))
     return table
 
 
@@ -316,6 +320,8 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> list[cst.CSTNode]:
             names.is_generator = True
         elif kind is cst.Global or kind is cst.Nonlocal:
             names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
+            if kind is cst.Global:
+                names.made_global.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
         pending += READERS[kind](node)
     return inner
 
