@@ -49,7 +49,8 @@ class GraphStored(Rule):
     None where the program puts a tensor there first and trains on what it reads there. Safe where the stored value is a
     tensor with a graph on every path; the stored numbers stay the same to the bit. Unsafe where the
     program asks which of the tensors one is (`is`, `id`, as a key), changes one in place by what keeps it before its
-    backward, or gives a graph over which no backward has run to callers that are not seen.
+    backward, or gives a graph over which no backward has run to callers that are not seen, or where it is not seen
+    what a backward runs over.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory

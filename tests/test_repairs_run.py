@@ -199,6 +199,13 @@ PROGRAMS: dict[str, tuple[str, list[str]]] = {
     ),
     "a global that another function trains on": (GLOBAL.format(run="last.backward()"), []),
     "a global that a closure trains on": (GLOBAL.format(run="(lambda: last.backward())()"), []),
+    # a backward over what comes from nowhere
+    "a loss that is read by its name's text": (
+        "BANK = {}\n" + training("BANK['last'] = net(x).pow(2).mean(); loss = eval('BANK')['last']"), ["TLK111 unsafe"],
+    ),
+    "a list of losses that is read by its name's text": (
+        "BANK = []\n" + training("BANK.append(net(x).pow(2).mean()); loss = eval('BANK[-1]')"), ["TLK102 unsafe"],
+    ),
     # what is written twice
     "a loss twice in a pair": (
         training("loss = net(x).pow(2).mean()", "read.append((loss, loss))"), ["TLK102 safe"],

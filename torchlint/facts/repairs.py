@@ -76,8 +76,11 @@ class Repairs(Wording):
     def _may_be_differentiated(self, value: Value) -> bool:
         """Whether a graph over which no backward has run goes to callers that are not seen, or to code that is not.
 
-        Other files that make only numbers of what a function gives are seen.
+        Other files that make only numbers of what a function gives are seen. So it may where it is not seen what a
+        backward runs over.
         """
+        if self.flows.loses_sight and not self.flows.is_spent(value):
+            return True
         if value not in self.flows.escaped or self.flows.touches_spent(value):
             return False
         giving = {value.function, *self.flows.solution.callers_above([value.function])}

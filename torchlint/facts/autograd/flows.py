@@ -22,6 +22,7 @@ from torchlint.facts.values.dictionaries import of_pair
 from torchlint.facts.values.domain import (
     Carrier,
     Container,
+    Instance,
     Module,
     Tensor,
     surely_graphless,
@@ -165,6 +166,23 @@ class Flows(Liveness):
         graph = self.solution.graph
         read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS]
         return self.ancestry.of_all([*read, *(loss for call in graph.of(Op.CALL) for loss in self._given_back(call))])
+
+    @cached_property
+    def loses_sight(self) -> bool:
+        """Whether a backward runs over what comes from nowhere: ``eval("losses[-1]").backward()``.
+
+        Nothing that is drawn, given or computed by a network is seen to flow into it, so anything that is kept may.
+        """
+        roots = (backward.root for backward in self.solution.graph.backwards if not backward.by_contract)
+        return not all(map(self._comes_of_something, roots))
+
+    def _comes_of_something(self, root: Value) -> bool:
+        return any(
+            one.op is Op.ELEMENT
+            or (one.op is Op.PARAMETER and not self.solution.arguments_of(one))
+            or (one.op is Op.CALL and self.solution.may_be(one.callee, Module | Instance))
+            for one in self.ancestry.of(root)
+        )
 
     def is_inspected_elsewhere(self, value: Value) -> bool:
         """Whether the program looks at the graph of something that ``value`` flows into: of a sum, of an item."""

@@ -190,6 +190,8 @@ class _Search:
                 return None  # whose backward it is differs from caller to caller
             if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
                 return None
+            if not backwards and self.flows.loses_sight:
+                return None  # what it is trained by may well be this
         elif not (is_detached or self.trainees.is_no_trainee(module)):
             return None
         supposed = not all(self._trains_another(module, backward) for backward in backwards)
