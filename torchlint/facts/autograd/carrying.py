@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, PAIR_STATES, TENSOR_STATES, Chains, items_under
+from torchlint.facts.autograd.cut_behind import is_cut_behind
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.autograd.gradient_ends import ends_in_its_step
 from torchlint.facts.autograd.kept_to_itself import keeps_all_to_itself
 from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.counters import counts_its_turns
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
-from torchlint.facts.values.domain import Derived, Tensor, surely_graphless
+from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Class, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -155,7 +156,7 @@ class CarriedStates:
         if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
             return None
         old = self.chains.reaches(value, reads)
-        if old is None or self._is_of_one_forward(store) or (is_item and self._is_cut_behind(store, homes)):
+        if old is None or self._is_of_one_forward(store) or (is_item and is_cut_behind(self.facts, store, homes)):
             return None
         # The turns of a loop in a forward are the parts of one sequence.
         loop = None if store.function.name == "forward" else store.loop
@@ -170,21 +171,6 @@ class CarriedStates:
         trains = self.repetitions.trains
         goes_on = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=trains)
         return carried if goes_on else None
-
-    def _is_cut_behind(self, store: Store, homes: Sequence[Place | Value]) -> bool:
-        """Whether a later line of its block puts it back without its graph: ``s[key] = s[key].detach()``."""
-        block = self.facts.parents.get(store.statement)
-        body: Sequence[cst.CSTNode] = block.body if isinstance(block, cst.IndentedBlock | cst.Module) else ()
-        behind = body[body.index(store.statement) + 1 :] if store.statement in body else ()
-        return store.key is not None and any(
-            other.statement in behind
-            and other.is_item
-            and other.key == store.key
-            and other.holder is not None
-            and not set(homes).isdisjoint(homes_of(self.solution, other.holder))
-            and surely_graphless(self.solution.final(other.value))
-            for other in self.solution.graph.stores
-        )
 
     def _told_at(self, store: Store) -> tuple[cst.CSTNode, str]:
         """Where a state is stored, and as what: in a field of a data class where an object of it is made."""

@@ -23,9 +23,9 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
-from torchlint.facts.values.parameters import gathers, is_frozen_for
+from torchlint.facts.values.parameters import is_frozen_for
 from torchlint.facts.values.reaching import reached
-from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.facts.values.writing import Use, text_of, written_for, written_in
 from torchlint.facts.values.written_tables import begins_without_graph
 
 if TYPE_CHECKING:
@@ -232,14 +232,14 @@ class Records:
         calls = self.solution.callers.get(parameter.function, {})
         for call in sorted(calls, key=lambda value: value.index):
             given = [one for one in self.solution.given_by(call, parameter) if (one, key) not in walk.seen]
-            written = _written_for(call, parameter) if given else []
+            written = written_for(call, parameter) if given else []
             for argument in dict.fromkeys(given):
                 for node in [node for one, node in written if one is argument] or [None]:
                     yield from self._inside(argument, node, call, depth - 1, walk, key=key)
 
     def _written_under(self, whole: Value, key: str | int | None) -> list[tuple[Value, cst.CSTNode | None]]:
         """What a call or a literal is given, and only for its item ``key`` where that is written there."""
-        written = _written_in(whole)
+        written = written_in(whole)
         keys = whole.keys[1:] if whole.op is Op.CALL else whole.keys
         if key is None or key not in keys:
             return written
@@ -359,28 +359,6 @@ def makes_record(facts: Facts, value: Value) -> bool:
         return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
     classes = [atom.cls for atom in facts.solution.final(value.callee) if isinstance(atom, ClassReference)]
     return bool(classes) and all(map(_keeps_its_fields, classes))
-
-
-def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
-    """What a call or a literal is given, each with the expression that is written for it."""
-    node = value.syntax
-    of_call = {arg.value for arg in node.args} if isinstance(node, cst.Call) else None
-    written: dict[Value, list[cst.CSTNode | None]] = defaultdict(list)
-    for use in operands(value):  # of a call they are the receiver and what stands in an argument, too
-        if of_call is None or use.node in of_call:
-            written[use.value].append(use.node)
-    given = value.arguments if value.op is Op.CALL else value.inputs
-    return [(item, written[item].pop(0) if written[item] else None) for item in given]
-
-
-def _written_for(call: Value, parameter: Value) -> list[tuple[Value, cst.CSTNode | None]]:
-    """What a call passes for a parameter, as it is written; all that it is given where that cannot be told apart."""
-    written, function = _written_in(call), parameter.function
-    if call.op is not Op.CALL or gathers(parameter) or parameter not in function.parameters:
-        return written
-    position = function.parameters.index(parameter) - (function.owner is not None)
-    keyed = zip(call.keys[1:], written, strict=True)
-    return [one for key, one in keyed if key in (position, parameter.name)] or written
 
 
 def _recorded_choices(value: Value) -> list[Value]:

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Op, Store, Value
+from torchlint.facts.values.parameters import gathers
 from torchlint.syntax.tree import arguments_in_order, dotted
 
 
@@ -100,6 +101,28 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
         elif current.op in (Op.CONTAINER, Op.CALL) and current.syntax is node:
             pending.extend(_operands(current))
     return [Use(part, node) for part in wanted for node in written.get(part, [None])]
+
+
+def written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
+    """What a call or a literal is given, each with the expression that is written for it."""
+    node = value.syntax
+    of_call = {arg.value for arg in node.args} if isinstance(node, cst.Call) else None
+    written: dict[Value, list[cst.CSTNode | None]] = defaultdict(list)
+    for use in operands(value):  # of a call they are the receiver and what stands in an argument, too
+        if of_call is None or use.node in of_call:
+            written[use.value].append(use.node)
+    given = value.arguments if value.op is Op.CALL else value.inputs
+    return [(item, written[item].pop(0) if written[item] else None) for item in given]
+
+
+def written_for(call: Value, parameter: Value) -> list[tuple[Value, cst.CSTNode | None]]:
+    """What a call passes for a parameter, as it is written; all that it is given where that cannot be told apart."""
+    written, function = written_in(call), parameter.function
+    if call.op is not Op.CALL or gathers(parameter) or parameter not in function.parameters:
+        return written
+    position = function.parameters.index(parameter) - (function.owner is not None)
+    keyed = zip(call.keys[1:], written, strict=True)
+    return [one for key, one in keyed if key in (position, parameter.name)] or written
 
 
 def text_of(target: cst.CSTNode | None, value: Value) -> str:
