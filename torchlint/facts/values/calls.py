@@ -31,7 +31,6 @@ from torchlint.facts.values.domain import (
     Module,
     Partial,
     Plain,
-    Tensor,
     Tool,
     Unknown,
     join,
@@ -40,6 +39,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.framework_objects import FACTORIES, given_back
 from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frozen_results import of_frozen
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.known import OWN_ITEMS
@@ -207,20 +207,11 @@ class Calls:
         else:
             result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
         if is_frozen_for(self.solution, value):
-            return self._of_frozen(value, result)
+            return of_frozen(value, result, self._arguments(value))
         if not self._has_parameters(value, instance.cls):
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result
-
-    def _of_frozen(self, value: Value, result: Abstract) -> Abstract:
-        """What a method of a frozen module gives, which has the graph of what it gets.
-
-        Within the class the parameters train, for other instances.
-        """
-        without = frozenset(atom for atom in result if not _may_hold_graph(atom))
-        given = differentiate(value, self._arguments(value) or [UNKNOWN])
-        return result if without == result else join((without, given))
 
     def _is_own(self, call: Value, receiver: Value) -> bool:
         """Whether an object calls itself: ``self(x)`` in a method of it."""
@@ -289,7 +280,7 @@ class Calls:
 
     def _of_method(self, value: Value, atom: Instance | ClassReference, given: Abstract) -> Abstract:
         is_frozen_module = is_module_class(atom.cls) and is_frozen_for(self.solution, value)
-        return self._of_frozen(value, given) if is_frozen_module else given
+        return of_frozen(value, given, self._arguments(value)) if is_frozen_module else given
 
     def left_to_subclasses(self, receiver: Value, cls: Class, method: Function) -> list[Function]:
         """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
@@ -425,12 +416,3 @@ class Calls:
             parameter = receiving_parameter(function, bound=bound)
             if parameter is not None:
                 self.passed.give(parameter, self.solution.of(value.callee.inputs[0]))
-
-
-def _may_hold_graph(atom: Atom) -> bool:
-    """Whether what a method of a module returns has a graph for the parameters: a tensor, or several in a tuple."""
-    if isinstance(atom, Tensor):
-        return atom.origin is not None
-    if isinstance(atom, Instance):
-        return not is_module_class(atom.cls)
-    return isinstance(atom, Container | Carrier)
