@@ -435,3 +435,38 @@ def test_any_method_of_a_frozen_network_gives_what_has_no_graph(
     head = "    import torch\n    from torch import nn\n"
     files = {"codec.py": head + CODEC, "train.py": head + "    from codec import Codec\n" + training}
     assert bool(Project(tmp_path, files).found()) == bool(count)
+
+
+TRANSFER = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.neck, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+            {inside}
+        def forward(self, x):
+            return self.head(self.neck(self.body(x)))
+
+    net = Net()
+    {outside}
+    optimizer = torch.optim.SGD(net.head.parameters(), 0.1)
+    for x, y in DataLoader(dataset):
+        loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "told"),
+    [
+        ("pass", "net.requires_grad_(False); net.head.requires_grad_(True)", 0),
+        ("pass", "for p in net.parameters(): p.requires_grad = False\nnet.head.requires_grad_(True)", 0),
+        ("self.requires_grad_(False); self.head.requires_grad_(True)", "pass", 0),
+        ("pass", "net.requires_grad_(False); net.head.requires_grad_(True); other = Net()", 1),
+        ("pass", "pass", 1),
+    ],
+)
+def test_of_a_network_that_is_frozen_but_for_its_head_the_body_is_frozen(inside: str, outside: str, told: int) -> None:
+    program = Program(dedent(TRANSFER).replace("{inside}", inside).replace("{outside}", outside))
+    assert len(program.facts.untrained_forwards) == told

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.domain import ClassReference, Instance
 from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, same_object
@@ -53,8 +53,32 @@ def frozen_subjects(solution: Solution, tellings: Iterable[Telling]) -> frozense
         switched[not telling.freezes] |= telling.subjects
     switched[False] |= {call for call in solution.graph.of(Op.CALL) if call.callee.name in FREEZING}
     switched[False] |= solution.graph.foreign.given_frozen
-    frozen = switched[False] - switched[True]
+    frozen = switched[False] - switched[True] | _parts_left(solution, switched[False], switched[True])
     return frozenset((frozen | _whole_layers(solution, frozen)) - switched[True] - _owners(solution, switched[True]))
+
+
+def _parts_left(
+    solution: Solution, off: set[Value | Place | Class], on: set[Value | Place | Class]
+) -> set[Value | Place | Class]:
+    """What is left frozen of networks that are, but for a part: ``net.requires_grad_(False)``, then ``net.head`` again.
+
+    All objects of the class are such networks, or it freezes itself.
+    """
+    opened: dict[Class, set[str]] = defaultdict(set)
+    for place in on:
+        if isinstance(place, Place) and isinstance(place.owner, Class):
+            opened[place.owner].add(place.path.partition(".")[0])
+    left: set[Value | Place | Class] = set()
+    for cls, names in opened.items():
+        made = [call for call in solution.graph.of(Op.CALL) if _makes(solution, call, cls)] if cls not in off else [cls]
+        if cls not in on and made and off.issuperset(made) and on.isdisjoint(made):
+            left |= {place for place, _ in solution.stored_with(cls) if place.path.partition(".")[0] not in names}
+    return left
+
+
+def _makes(solution: Solution, call: Value, cls: Class) -> bool:
+    atoms = solution.of(call.callee)
+    return any(isinstance(atom, ClassReference) and atom.cls.root() is cls for atom in atoms)
 
 
 def forwards_while_frozen(solution: Solution, tellings: Iterable[Telling]) -> frozenset[Value]:
