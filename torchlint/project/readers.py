@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Set
 from functools import cached_property
 
 from torchlint.project.called_names import OF_OBJECTS
@@ -39,9 +39,9 @@ class Readers:
         return self._reached[path]
 
     @cached_property
-    def _training(self) -> tuple[str, ...]:
-        """The files of the run that may train, sorted."""
-        return tuple(one for one in self._files.given if may_train(self._files.text_of(one)))
+    def _training(self) -> frozenset[str]:
+        """The files of the run that may train."""
+        return frozenset(one for one in self._files.given if may_train(self._files.text_of(one)))
 
     def mention(self, path: str, name: str) -> bool:
         """Whether ``name`` stands in another file of the run that reaches ``path``."""
@@ -76,7 +76,7 @@ class Readers:
         """Whether a file that reaches ``path`` may run a backward over what it computes of such an attribute."""
         with self._files.asked():
             mentioning = self._files.mentioning_others(path, attribute)
-            trainers = [one for one in self._training if one in mentioning]
+            trainers = [one for one in mentioning if one in self._training]
             trees = (self._files.tree_of(one) for one in trainers if self._files.works_on(one, path))
             return any(tree is None or trains_on_attribute(tree, attribute) for tree in trees)
 
@@ -94,8 +94,10 @@ class Readers:
         Of a file that does not reach ``path``, directly or through what it imports, only that name counts.
         """
         with self._files.asked():
+            mentioning = frozenset(self._files.mentioning_others(path, attribute))
             return self._are_trained(path) and not any(
-                self._uses(other, attribute) for other in self._asking_for(path, attribute)
+                self._asks(other, path, mentioning) and self._uses(other, attribute)
+                for other in self._files.others(path)
             )
 
     def train(self, path: str) -> bool:
@@ -125,12 +127,12 @@ class Readers:
         """
         is_written = not attribute.startswith("__")
         with self._files.asked():
-            asking = frozenset(self._asking_for(path, attribute)) if is_written else ()
+            mentioning = frozenset(self._files.mentioning_others(path, attribute))
             return any(
                 other != path
-                and (not is_written or (other in asking and f".{attribute}" in self._files.text_of(other)))
+                and (not is_written or f".{attribute}" in self._files.text_of(other))
                 and (self._files.works_on(other, path) if by_bases else path in self._files.reached_by(other))
-                and (not is_written or self._uses(other, attribute))
+                and (not is_written or (self._asks(other, path, mentioning) and self._uses(other, attribute)))
                 for other in self._training
             )
 
@@ -165,17 +167,14 @@ class Readers:
             emptying = (other for other, text in others if empties(attribute, text) or sets_anew(text, attribute))
             return any(self._files.works_on(other, path) for other in emptying)
 
-    def _asking_for(self, path: str, attribute: str) -> Iterator[str]:
-        """The other files that say the name of an attribute, or work on objects of ``path`` and may ask by any name."""
-        yield from self._files.mentioning_others(path, attribute)
-        for other in self._reading_by_name:
-            if other != path and self._files.works_on(other, path):
-                yield other
+    def _asks(self, other: str, path: str, mentioning: Set[str]) -> bool:
+        """Whether a file says a name, as those ``mentioning`` it do, or may ask objects of ``path`` for any name."""
+        return other in mentioning or (other in self._reading_by_name and self._files.works_on(other, path))
 
     @cached_property
-    def _reading_by_name(self) -> tuple[str, ...]:
-        """The files of the run that read attributes by names which they compute, sorted."""
-        return tuple(one for one in self._files.given if _READING_BY_NAME.search(self._files.text_of(one)))
+    def _reading_by_name(self) -> frozenset[str]:
+        """The files of the run that read attributes by names which they compute."""
+        return frozenset(one for one in self._files.given if _READING_BY_NAME.search(self._files.text_of(one)))
 
     def _uses(self, other: str, attribute: str) -> bool:
         tree = self._files.tree_of(other)
