@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in, import_names
+from torchlint.facts.building.names import all_parameters, assigned_in, import_names
 from torchlint.syntax.tree import walk_scope
 
 _Parents = Mapping[cst.CSTNode, cst.CSTNode]
@@ -30,17 +30,10 @@ def is_reached(name: str, full: str, statement: cst.CSTNode, parents: _Parents) 
 
 
 def _is_bound_otherwise(name: str, full: str, scope: cst.FunctionDef | cst.ClassDef) -> bool:
-    parameters = _parameters(scope) if isinstance(scope, cst.FunctionDef) else ()
-    if name in parameters:
+    if isinstance(scope, cst.FunctionDef) and name in {one.name.value for one in all_parameters(scope.params)}:
         return True
     imported = {local: what for node in walk_scope(scope.body) for local, what in _imports(node)}
     return name in assigned_in(scope.body) and imported.get(name) != full
-
-
-def _parameters(function: cst.FunctionDef) -> set[str]:
-    given = function.params
-    every = [*given.posonly_params, *given.params, *given.kwonly_params, given.star_arg, given.star_kwarg]
-    return {one.name.value for one in every if isinstance(one, cst.Param)}
 
 
 def _is_imported_before(statement: cst.CSTNode, module: cst.Module) -> bool:

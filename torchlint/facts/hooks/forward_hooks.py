@@ -295,7 +295,7 @@ class Hooks:
             return True
         within = hook.registration.function
         if self._is_removed_within(hook.registration) and not any(
-            _stands_in(at.function, within) for at in self._lifted(forward)
+            at.function.is_inside(within) for at in self._lifted(forward)
         ):
             return True
         return any(self._precedes(removal, forward) for removal in self.removals(hook.registration))
@@ -388,10 +388,3 @@ def _wrapped(call: Value) -> tuple[Value, ...]:
 def _share_loop(first: Loop | None, second: Loop | None) -> bool:
     around = set(first.around()) if first is not None else set()
     return second is not None and not around.isdisjoint(second.around())
-
-
-def _stands_in(inner: Function | None, outer: Function) -> bool:
-    """Whether a function is another one or is defined in it, as the closure that an optimizer calls."""
-    while inner is not None and inner is not outer:
-        inner = inner.parent
-    return inner is outer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint import torch_api
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.literals import is_true
 
 
 def operation(call: Value) -> torch_api.Operation | None:
@@ -26,5 +27,4 @@ def is_derivative_with_graph(call: Value | None) -> bool:
     """``torch.autograd.grad(y, x, create_graph=True)``: a derivative that has a graph of its own ends no step."""
     if call is None or call.callee.name.rpartition(".")[2] != "grad":
         return False
-    flag = call.argument(4, "create_graph")
-    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
+    return is_true(call.argument(4, "create_graph"))
