@@ -163,9 +163,8 @@ class Flows(Liveness):
     @cached_property
     def inspected(self) -> frozenset[Value]:
         """All that flows into a value whose graph the program looks at: it wants one."""
-        graph = self.solution.graph
-        read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS]
-        return self.ancestry.of_all([*read, *(loss for call in graph.of(Op.CALL) for loss in self._given_back(call))])
+        given = (loss for call in self.solution.graph.of(Op.CALL) for loss in self._given_back(call))
+        return self.ancestry.of_all([*self._read_for_graph, *given])
 
     @cached_property
     def loses_sight(self) -> bool:
@@ -188,8 +187,12 @@ class Flows(Liveness):
         """Whether the program looks at the graph of something that ``value`` flows into: of a sum, of an item."""
         if value not in self.inspected:
             return False
-        read = {v.inputs[0] for v in self.solution.graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS}
-        return any(value in self.ancestry.of(one) for one in read - {value})
+        return any(value in self.ancestry.of(one) for one in self._read_for_graph - {value})
+
+    @cached_property
+    def _read_for_graph(self) -> frozenset[Value]:
+        """What is asked for its graph: ``total`` of ``total.grad_fn``."""
+        return frozenset(v.inputs[0] for v in self.solution.graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS)
 
     @cached_property
     def wanted(self) -> frozenset[Value]:
