@@ -378,3 +378,30 @@ loss = loss + (torch.stack(terms) * returned).std()
 def test_a_sum_beside_terms_of_the_same_forwards_that_wait_as_well() -> None:
     assert summed(ROLLOUT.format(term="scores[:, 0].mean()")) == []
     assert summed(ROLLOUT.format(term="a.mean()")) == ["loss"]
+
+
+def test_states_that_each_turn_hands_to_the_next_share_a_graph() -> None:
+    """Truncated backpropagation through time: the states of all layers lie in a list of pairs."""
+    cells = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.ModuleList(nn.LSTMCell(3, 3) for _ in range(2))
+    def forward(self, x, states=None):
+        if states is None:
+            states = [(x, x) for _ in self.cells]
+        after = []
+        for cell, state in zip(self.cells, states):
+            x, memory = cell(x, state)
+            after.append((x, memory))
+        return x, after
+net = Net()
+"""
+    body = """
+loss, states = 0, None
+for a, b in zip(x.split(2), y.split(2)):
+    out, states = net(a, states)
+    loss = loss + F.cross_entropy(out, b)
+"""
+    assert summed(body, before=cells) == []
+    assert summed(body.replace("out, states =", "out, _ ="), before=cells) == ["loss"]

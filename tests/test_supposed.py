@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project
 
 STEP = """
 def step(objective, x, y):
@@ -221,3 +224,67 @@ def test_what_a_layer_computes_of_its_input_may_be_one_of_several_tensors(added:
 )
 def test_what_runs_only_where_a_layer_trains(asked: str, names: list[str]) -> None:
     assert supposed(WHEN_TRAINING.format(asked=asked, added="x.mean(0)")) == names
+
+
+TERMS = """
+    import torch
+
+    def terms(net, ids, at):
+        scores, values, _ = net(ids[:, :-1])
+        chosen = scores.log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
+        return chosen[:, at - 1:], values[:, at - 1:]
+
+    def gains(rewards, values):
+        found, last = torch.zeros_like(values), 0
+        for at in reversed(range(values.size(1))):
+            last = rewards[:, at] - values[:, at] + 0.9 * last
+            found[:, at] = last
+        return found, found + values
+"""
+
+NET = """
+    import torch.nn as nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.scores, self.value = nn.Embedding(32, 8), nn.Linear(8, 32), nn.Linear(8, 1)
+
+        def forward(self, ids):
+            x = self.body(ids)
+            return self.scores(x), self.value(x).squeeze(-1), x
+"""
+
+POLICY = """
+    import torch
+    import torch.nn.functional as F
+    from net import Net
+    from terms import gains, terms
+
+    def update(net, optimizer, data, epochs):
+        gain, target = gains(data.rewards, data.values)
+        sums = {{"policy": 0.0}}
+        for _ in range(epochs):
+            for rows in torch.randperm(len(data.ids)).split(8):
+                chosen, values = terms(net, data.ids[rows], 3)
+                ratio = (chosen - data.chosen[rows]).exp()
+                part = -torch.min(ratio * gain[rows], ratio.clamp(0.9, 1.1) * gain[rows]).mean()
+                loss = part + 0.5 * F.mse_loss(values, target[rows])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                sums["policy"] += part{ending}
+        return sums
+
+    def main(loader):
+        net = Net()
+        optimizer = torch.optim.Adam(net.parameters())
+        for data in loader:
+            print({{name: round(value, 3) for name, value in update(net, optimizer, data, 3).items()}})
+"""
+
+
+@pytest.mark.parametrize(("ending", "number"), [(".item()", 0), (".detach()", 0), ("", 1)])
+def test_a_number_of_what_comes_beside_a_loss_has_no_graph(tmp_path: Path, ending: str, number: int) -> None:
+    files = {"terms.py": TERMS, "net.py": NET, "policy.py": POLICY.format(ending=ending)}
+    assert len(Project(tmp_path, files).found()) == number

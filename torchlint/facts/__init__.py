@@ -30,6 +30,7 @@ from torchlint.facts.autograd.summed_loss import summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
 from torchlint.facts.autograd.trained_elsewhere import TrainedElsewhere
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
+from torchlint.facts.autograd.written_buffers import is_read_by_forward
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import guarded_in_vain, idle_guards
 from torchlint.facts.hooks.circles import circles
@@ -162,7 +163,9 @@ class Facts(Solved):
         return [
             i
             for i in Insertions(self.lifetimes).found()
-            if not self.unit_tests.is_brief(i.parts[0].value) and not objectives.hold_all_in(i.allocation, i.values())
+            if not self.unit_tests.is_brief(i.parts[0].value)
+            and not objectives.hold_all_in(i.allocation, i.values())
+            and not is_read_by_forward(self, i.holder)
         ]
 
     @cached_property

@@ -29,10 +29,16 @@ from torchlint.facts.values.solve import Solution
 CUTTING = frozenset(["detach", "data", "item"])
 """Attributes of a tensor that give it, or its number, without its graph."""
 
+ENDS = frozenset(["detach", "item", "tolist", "numpy", "float", "print", "len", "argmax"])
+"""Calls behind which nothing is trained on, by the last part of their names."""
+
 COPYING = frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.sorted", "collections.OrderedDict"]
 )  # fmt: skip
 """Functions that make a container of all that another one has."""
+
+NESTED = 3
+"""So many containers deep a tensor is looked for: the states of the cells of the layers of a network."""
 
 
 class Liveness:
@@ -246,15 +252,15 @@ class Liveness:
                     for one in computed:
                         yield from self.solution.arguments_of(one.parameter)
 
-    def _holds_graph(self, value: Value) -> bool:
+    def _holds_graph(self, value: Value, depth: int = NESTED) -> bool:
         if self.live(value) is not None:
             return True
-        if self._made_without.is_surely(value):
+        if not depth or self._made_without.is_surely(value):
             return False
         containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
         containers = [made for made in containers if not self._is_off(value, made.function)]
         return any(
-            any(self.live(held) is not None for _, held in self.solution.held.get(container, ()))
+            any(self._holds_graph(held, depth - 1) for _, held in self.solution.held.get(container, ()))
             or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)
             for container in containers
         )

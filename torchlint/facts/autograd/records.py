@@ -16,29 +16,23 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
+from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.used_up import is_used_up_elsewhere
+from torchlint.facts.autograd.written_buffers import buffers_of, is_trained_on, whole_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
+from torchlint.facts.values.homes import is_data_of_tensor, places_of
 from torchlint.facts.values.parameters import is_frozen_for
-from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, text_of, written_for, written_in
-from torchlint.facts.values.written_tables import begins_without_graph
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 RECORD_TYPES = frozenset(["types.SimpleNamespace", "collections.namedtuple", "argparse.Namespace"])
 """What keeps all that it is called with."""
-
-THROUGH = (Op.PHI, Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
-"""How a buffer comes to where it is written from where it was made."""
-
-ENDS = frozenset(["detach", "item", "tolist", "numpy", "float", "print", "len", "argmax"])
-"""Calls behind which nothing is trained on."""
 
 DEPTH = 6
 """How many containers, objects and calls deep a tensor is looked for."""
@@ -278,12 +272,12 @@ class Records:
         new = store.value if store.added is None else store.added
         if self.flows.live(new) is None or not self._records(store):
             return None
-        whole = self._whole(holder)
-        made = [origin for origin in origins(self.facts, whole) if origin.op not in THROUGH]
-        if not made or not all(map(self._is_buffer, made)):
+        whole = whole_of(self.facts, holder)
+        made = buffers_of(self.facts, whole)
+        if not made:
             return None
         homes: list[Place | Value] = [*places_of(self.solution, whole), *(c for c in made if c.op in MADE)]
-        if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
+        if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or is_trained_on(self.facts, made):
             return None
         if is_used_up_elsewhere(self.facts.lifetimes, store.function, homes):
             return None
@@ -312,42 +306,6 @@ class Records:
         if store.mode is Mode.INHERITED:
             return Mode.ON in self.facts.modes.entry(store.function)
         return store.mode in (Mode.ON, Mode.MAYBE)
-
-    def _whole(self, value: Value) -> Value:
-        """The tensor into which a write goes: ``values`` for ``values[i][j] = value``, of which a view is written."""
-        while value.op is Op.SUBSCRIPT and self._is_buffer(value.inputs[0]):
-            value = value.inputs[0]
-        return value
-
-    def _is_buffer(self, value: Value) -> bool:
-        """Whether a value is a tensor that was made without a graph."""
-        return begins_without_graph(self.solution, value)
-
-    def _is_trained_on(self, made: list[Value]) -> bool:
-        """Whether something that is computed from a buffer flows into a backward; followed forwards."""
-        roots = {backward.root for backward in self.solution.graph.backwards}
-        return any(
-            value in roots or (value in self.flows.trained and value not in made)
-            for value in reached(made, self._goes_on)
-        )
-
-    def _goes_on(self, value: Value) -> Iterator[Value]:
-        """What is made of a value, and where it is found again: at the callers of the function that returns it, as a
-        parameter, in an attribute.
-        """
-        if value.op is Op.CALL and (value.name.rpartition(".")[2] in ENDS or not self.flows.modes.records(value)):
-            return
-        yield from value.users
-        if value is value.function.result:
-            yield from self.solution.callers.get(value.function, {})
-        if value.op is Op.CALL:
-            for function in self.solution.functions_of(value):
-                yield from (p for p, given in self.solution.callers[function][value].items() if given is not None)
-        for store in self.solution.graph.stores:
-            if store.value is value and store.kind is Kind.ASSIGN:
-                places = targets_of(self.solution, store)
-                readers = (v for v in self.solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
-                yield from (v for v in readers if any(place in places for place in places_of(self.solution, v)))
 
 
 def makes_record(facts: Facts, value: Value) -> bool:

@@ -284,7 +284,9 @@ class _Search:
             is_place = not all(map(_is_of_call, places_of(self.solution, value)))
             is_older = is_before or (is_place if inside else self._is_older(value, loop))
             if is_older and (
-                is_forward or (self.flows.live(value) is not None and not self._only_arranges(value, loop))
+                is_forward
+                or (self.flows.live(value) is not None and not self._only_arranges(value, loop))
+                or (value in loop.phis and self.flows.carries(value))
             ):
                 return False
             runs_forward = runs_forward or is_forward

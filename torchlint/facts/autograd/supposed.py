@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
 from torchlint.facts.autograd.handovers import Handovers
+from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.returned_losses import ReturnedLosses, is_layer_input
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
@@ -164,6 +165,8 @@ class Suppositions:
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         if value.op is not Op.CALL or not self.facts.modes.records(value):
+            return []
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in ENDS:
             return []
         results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
         receiver = list(value.callee.inputs[:1]) if value.callee.op is Op.ATTRIBUTE else []
