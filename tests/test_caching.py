@@ -1101,3 +1101,40 @@ OF_STREAM = {
 )
 def test_what_clients_of_a_stream_ask_for(changed: dict[str, str], count: int) -> None:
     assert len(found(CONNECTIONS.format(**{**OF_STREAM, **changed}))) == count
+
+
+ENGINE = """
+from collections import deque
+from transformers import AutoModel, AutoTokenizer
+
+def digest(ids):
+    return hash(ids.cpu().numpy().tobytes())
+
+class Engine:
+    def __init__(self, name):
+        self.tokenizer, self.model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name)
+        self.seen, self.waiting = {}, deque()
+
+    def encoded(self, ids):
+        if digest(ids) not in self.seen:
+            self.seen[digest(ids)] = self.model(ids).last_hidden_state
+        return self.seen[digest(ids)]
+
+    @torch.inference_mode()
+    def answer(self, %s):
+        return self.encoded(self.tokenizer(%s, return_tensors="pt").input_ids)
+"""
+
+
+def test_the_tokens_of_a_text_are_as_many_as_the_texts_that_others_ask_for() -> None:
+    assert found(ENGINE % ("text", "text")) == ["self.seen[digest(ids)]"]
+
+
+def test_a_request_that_has_waited_in_a_queue_of_its_own_asks_for_a_text() -> None:
+    step = """
+    def step(self):
+        return self.answer(self.waiting.%s)
+"""
+    engine = ENGINE % ("request", "request.text")
+    assert found(engine + step % "popleft()") == ["self.seen[digest(ids)]"]
+    assert found(engine + step % "first") == []

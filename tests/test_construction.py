@@ -1329,3 +1329,38 @@ def main(loader):
 def test_a_copy_that_a_method_puts_into_a_list_is_another_in_each_turn(joins: str, count: int) -> None:
     program = Program(f"import copy\n{TRAINING}{LEAGUE.format(joins=joins)}")
     assert len(program.facts.constructions) == count
+
+
+REFIT = """
+class Scores(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(width, 2)
+    def forward(self, x):
+        return self.layer(x)
+
+def fitted(model, x, y):
+    optimizer = optim.LBFGS(model.parameters(), max_iter=20)
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+
+def loss_without(x, y, row):
+    others = torch.arange(len(x)) != row
+    model = Scores(8)
+    fitted(model, x[others], y[others])
+    with torch.no_grad():
+        return nn.functional.cross_entropy(model(x), y).item()
+
+def main(x, y, unsure):
+    fitted(Scores(8), x, y)
+    for row in unsure[:3]:
+        print(loss_without(x, y, row))
+"""
+
+
+def test_a_model_that_is_fitted_again_by_functions_of_the_turn_has_its_own_optimizer() -> None:
+    assert built(REFIT) == []

@@ -420,3 +420,35 @@ async def post(request):
 def test_a_handler_of_requests_hands_it_to_a_thread(asked: str) -> None:
     found = check_source(IN_A_THREAD.format(asked=asked))
     assert [one.code for one in found] == ["TLK302"]
+
+
+REGISTRY = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+    def forward(self, x):
+        return self.layer(x)
+
+class Registry:
+    def __init__(self):
+        self.models = {}
+    def load(self, name, path):
+        net = Net()
+        net.load_state_dict(torch.load(path, map_location="cpu"))
+        self.models[name] = (net.eval(), path)
+        return len(self.models)%s
+
+registry = Registry()
+
+@app.put("/models")
+def put(name: str, path: str):
+    return {"models": registry.load(name, path)}
+"""
+
+
+def test_what_a_request_asks_to_be_loaded_for_later_ones_is_registered() -> None:
+    program = Program(REGISTRY % "", head=HEAD)
+    assert (program.facts.reloads, program.facts.constructions) == ([], [])
+    runs_it = Program(REGISTRY % " + net(torch.ones(4)).sum().item()", head=HEAD)
+    assert ([found.is_named for found in runs_it.facts.reloads], len(runs_it.facts.constructions)) == ([True], 1)

@@ -38,6 +38,9 @@ TAKING = frozenset(
 )  # fmt: skip
 """Methods by which a worker takes the next message from a queue or a socket."""
 
+WAITING = frozenset(["popleft", "get_nowait"])
+"""Methods that give what has waited longest in a queue of the program's own."""
+
 CONSUMING = frozenset(["consume", "listen"])
 """Methods that yield the messages of a queue or a channel as they come, without end.
 
@@ -106,7 +109,19 @@ class RequestedTexts:
             itself = function.parameters[:1] if function.owner is not None and not function.is_static else []
             if part.op is Op.PARAMETER and part not in itself and not self.solution.callers.get(function):
                 return function
-        return self.handler_giving(key)
+        return self.handler_giving(key) or self._asked_to_read(key)
+
+    def _asked_to_read(self, key: Value) -> Function | None:
+        """The function that is given the text of whose tokens ``key`` is made, be it as a request that has waited."""
+        behind = list(reached([key], self._said_across_calls))
+        if self._tokenized.isdisjoint(behind):
+            return None
+        for part in behind:
+            is_open = part.op is Op.PARAMETER and part in self._tokenized and not self.solution.callers.get(part.function)
+            has_waited = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in WAITING
+            if is_open or has_waited:
+                return part.function
+        return None
 
     def typed_in(self, key: Value) -> Loop | None:
         """The loop that reads ``key``, or what it is made of, from the terminal: a whole line, whatever it says."""

@@ -158,6 +158,24 @@ def _is_kept_by_caller(facts: Facts, copy: Value) -> bool:
     )  # fmt: skip
 
 
+def is_registered(facts: Facts, made: Value) -> bool:
+    """``models[name] = model.eval()``: whether a table that lives on gets what is made, under a name, for later.
+
+    Where the function that makes it runs networks as well, it is what each of its calls makes for itself.
+    """
+    kept = [
+        store for store in facts.graph.stores
+        if store.is_item and store.key is None and store.function is made.function and _lives_on(store.holder)
+        and any(made in passed_on(one) for one in held_in(store.value, SAME_OBJECT))
+    ]  # fmt: skip
+    return bool(kept) and not any(map(facts.steps.calls_module, facts.steps.calls_in(made.function)))
+
+
+def _lives_on(holder: Value | None) -> bool:
+    """Whether a container is one of the module, or an attribute of an object."""
+    return holder is not None and holder.op in (Op.ATTRIBUTE, Op.READ, Op.GIVEN)
+
+
 def _depth_in_self(value: Value) -> int:
     """How many attributes down from ``self`` a value is taken: two of ``self.body.stem``; 0 where it is not."""
     depth = 0

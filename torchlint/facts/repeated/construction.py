@@ -19,6 +19,7 @@ from torchlint.facts.repeated.belonging import (
     is_given_weights,
     is_kept,
     is_of_chance,
+    is_registered,
     is_told_module,
     set_by,
     wraps_own_parts,
@@ -159,6 +160,8 @@ class _Search:
         if product.kind == "copy" and (is_kept(self.facts, call) or is_made_over(call)):
             return None
         if isinstance(loop, Function):
+            if loop in self.repetitions.request_handlers and is_registered(self.facts, call):
+                return None
             is_trifle = is_weightless and (follows or not product.has_tables)
             if is_trifle and self.repetitions.is_asked_by_others(loop):
                 return None  # whatever it answers takes longer than to make what keeps nothing
@@ -220,7 +223,7 @@ class _Search:
             return True
         made_of = [*self._decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
         sources = sources_of(self.solution, made_of, repetition.chain)
-        if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
+        if any(self._is_trained_thing(s) and self._is_made_in_turn(s, loop, repetition.chain) for s in sources):
             return True  # an optimizer for what is new as well
         if product.kind == "iterator" and any(s.op is Op.ELEMENT and s.loop is loop for s in call.computed_from()):
             return True  # ``for loader in loaders: first = next(iter(loader))``
@@ -299,11 +302,19 @@ class _Search:
 
     def _is_trained_in_turn(self, model: Value, loop: Loop) -> bool:
         """Whether an optimizer is built for ``model`` in the same turn: the turn is a trial by itself."""
-        return any(
-            product.kind == "optimizer" and other.loop is not None and loop in other.loop.around()
-            and model in sources_of(self.solution, other.inputs)
-            for other, product in self.products.items()
-        )  # fmt: skip
+        optimizers = [other for other, product in self.products.items() if product.kind == "optimizer"]
+        for other in optimizers:
+            repetition = self.repetitions.of(other, self._is_builder_of)
+            chain = repetition.chain if repetition is not None and repetition.by is loop else ()
+            if self._is_made_in_turn(other, loop, chain) and model in sources_of(self.solution, other.inputs, chain):
+                return True
+        return False
+
+    def _is_made_in_turn(self, value: Value, loop: Loop, chain: tuple[Value, ...]) -> bool:
+        """Whether a turn of ``loop`` makes ``value``, be it in a function of those that ``chain`` calls."""
+        if value.loop is not None and loop in value.loop.around():
+            return True
+        return any(value.function in self.solution.functions_of(call) for call in chain)
 
     # -- models of folds and trials -------------------------------------------------------------------------------
 

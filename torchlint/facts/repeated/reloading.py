@@ -11,12 +11,14 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.keeping.loading import Load
+from torchlint.facts.repeated.belonging import is_registered
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.sources import sources_of
 from torchlint.facts.turns.turn import Repetition, Turn
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_decorated_handler, is_module_class, may_be_module
@@ -64,9 +66,9 @@ def reloads(facts: Facts) -> list[Reload]:
 
 
 def may_read_model(facts: Facts, call: Value) -> bool:
-    """Whether a CALL reads a model from a file, for all that this file does with it."""
+    """Whether a CALL reads a model from a file, for all that this file does with it, and does not register it."""
     load = facts.loads.of(call)
-    if load is None:
+    if load is None or _is_registered(facts, call):
         return False
     # Whoever gets what is returned shows what it is.
     return load.is_model or returns(call.function, call) or is_a_model(facts, load)
@@ -90,7 +92,7 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     if _differs(facts, names, repetition):
         around = _all_again(facts, names, repetition)
         if around is None:
-            if not weighs or not _is_asked(facts, repetition.by):
+            if not weighs or not _is_asked(facts, repetition.by) or _is_registered(facts, load.call):
                 return None
             return Reload(load, repetition.by, weighs, by, is_named=True)
         repetition = around
@@ -100,6 +102,12 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
         if any(_writes(facts, call) or _says_to_write(facts, call, paths) for call in within):
             return None
     return Reload(load, repetition.by, weighs, by)
+
+
+def _is_registered(facts: Facts, load: Value) -> bool:
+    """Whether a request is one to read what later ones run: what is read, or what is filled with it, is registered."""
+    filled = [copy.callee.inputs[0] for copy in facts.loads.parts(load).copies if copy.callee.op is Op.ATTRIBUTE]
+    return any(is_registered(facts, one) for part in (load, *filled) for one in choices(part))
 
 
 def _is_asked(facts: Facts, by: Loop | Function) -> bool:
