@@ -1734,3 +1734,64 @@ def paint(image, goals):
 @pytest.mark.parametrize(("kept", "count"), [("out", 0), ("out.detach()", 1)])
 def test_a_closure_runs_while_the_hooks_of_the_function_around_are_there(kept: str, count: int) -> None:
     assert len(found(STYLE.replace("{kept}", kept))) == count
+
+
+DETECTOR = """
+class Detector(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.scores, self.boxes = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 4)
+    def decoded(self, score, box):
+        return torch.cat([score.sigmoid(), box], 1).cpu(){ending}
+    def detect(self, images):
+        features = self.body(images)
+        rows = []
+        for score, box in zip(self.scores(features), self.boxes(features)):
+            rows.append(self.decoded(score, box))
+        return rows
+def main(loader):
+    net = Detector()
+    net.eval()
+    for images in loader:
+        print(net.detect(images))
+"""
+
+
+def test_where_one_forward_would_raise_those_beside_it_are_guarded_as_well() -> None:
+    assert found(DETECTOR.format(ending=".numpy()")) == []
+    assert len(found(DETECTOR.format(ending=".argmax(1)"))) == 1
+
+
+JUDGED = """
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(width, 4)
+    def forward(self, x):
+        return self.layer(x)
+class Pair(nn.Module):
+    def __init__(self, teacher, student):
+        super().__init__()
+        self.teacher, self.student = teacher, student
+        teacher.requires_grad_(False)
+    def forward(self, x):
+        return (self.student(x) - self.teacher(x)).pow(2).mean()
+def right(net, batches):
+    net.eval()
+    return sum((net(x).argmax(1) == y).sum().item() for x, y in batches)
+def main(batches):
+    teacher, student = Net(8), Net(8)
+    pair = Pair(teacher, student)
+    optimizer = torch.optim.Adam(student.parameters())
+    for x, y in batches:
+        loss = pair(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(right(teacher, batches), {student})
+"""
+
+
+@pytest.mark.parametrize(("student", "number"), [("right(student, batches)", 1), ("0", 0)])
+def test_a_function_that_is_given_a_frozen_network_and_one_that_trains(student: str, number: int) -> None:
+    assert len(found(JUDGED.format(student=student))) == number

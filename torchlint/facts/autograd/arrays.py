@@ -47,10 +47,14 @@ def _given(call: Value) -> Iterator[Value]:
 
 def _kept(flows: Flows, value: Value) -> Iterator[Value]:
     """The values whose graph ``value`` has, if they have one."""
-    if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+    if (column := _column(value)) is not None:
+        yield column
+    elif value.op in (Op.SUBSCRIPT, Op.ELEMENT):
         yield value.inputs[0]
-    elif value.op is Op.OPERATION:
+    elif value.op in (Op.OPERATION, Op.CONTAINER):
         yield from value.inputs
+    elif value.op is Op.PARAMETER:
+        yield from flows.solution.arguments_of(value)
     elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
         operation = torch_api.method(value.callee.name)
         keeps = operation is not None and operation.history in (torch_api.History.KEEPS, torch_api.History.SELF)
@@ -58,3 +62,13 @@ def _kept(flows: Flows, value: Value) -> Iterator[Value]:
             yield value.callee.inputs[0]
     elif value.op is Op.CALL and flows.is_arithmetic(value):
         yield from value.arguments
+
+
+def _column(item: Value) -> Value | None:
+    """The tensor of whose rows ``item`` is one: ``boxes`` of ``for score, box in zip(scores, boxes)``."""
+    row = item.inputs[0] if item.op is Op.ELEMENT else item
+    together = row.inputs[0] if row is not item and row.op is Op.ELEMENT else None
+    if together is None or together.op is not Op.CALL or together.callee.name != "builtins.zip":
+        return None
+    key = item.keys[0]
+    return together.arguments[key] if isinstance(key, int) and 0 <= key < len(together.arguments) else None

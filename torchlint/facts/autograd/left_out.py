@@ -91,7 +91,11 @@ class LeftOut:
     @cached_property
     def read_as_arrays(self) -> frozenset[Value]:
         """What NumPy reads, and would refuse if it had a graph: a guard stands elsewhere, or all is frozen."""
-        return read_as_arrays(self.flows)
+        read = read_as_arrays(self.flows)
+        # One forward of a function with gradients on would raise: those beside it run without them, too.
+        guarded = {one.function for one in read if one.mode is Mode.INHERITED and self.steps.calls_module(one)}
+        calls = (call for call in self.solution.graph.of(Op.CALL) if call.function in guarded)
+        return read | frozenset(call for call in calls if call.mode is Mode.INHERITED)
 
     @cached_property
     def prepared(self) -> frozenset[Value]:

@@ -170,7 +170,11 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
         items = _items_behind(solution, value)
         if items and all(_is_frozen(solution, item, set(seen)) for item in items):
             return True
-        pending.extend(same_object(solution, value))
+        same = list(same_object(solution, value))
+        if value.op is Op.PARAMETER and len(same) > 1:
+            # An evaluation of a frozen teacher is one of its student as well.
+            return all(_is_frozen(solution, one, set(seen)) for one in same)
+        pending.extend(same)
         pending.extend(_networks_of_layer(value))
     return False
 
