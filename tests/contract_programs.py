@@ -263,6 +263,26 @@ class Keep(KNOWN):
     finds=True,
 )
 
+TRAINED_COLLECTED = ContractProgram(
+    """
+class Trace(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+
+    def METHOD(self, *more):
+        self.kept.append(self.ARGUMENT)
+""",
+    "TLK102",
+    finds=True,
+)
+
+TRAINED_OF_STATE_COLLECTED = ContractProgram(
+    TRAINED_COLLECTED.source.replace("self, *more", "self, state, *more").replace("self.ARGUMENT", "state.ARGUMENT"),
+    "TLK102",
+    finds=True,
+)
+
 BATCHES_COLLECTED = ContractProgram(
     """
 class Collect(KNOWN):
@@ -818,6 +838,7 @@ _BY_KIND = {
     Holds.GIVEN_BATCH: BATCHES_COLLECTED,
     Holds.GIVEN_MODEL: MODELS_COLLECTED,
     Holds.HAS_MODEL: OWN_MODELS_COLLECTED,
+    Holds.HAS_TRAINED: TRAINED_COLLECTED,
     Holds.ONCE: SWITCHES_ONCE,
     Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
     Holds.EACH_STEP: HOOKS_EACH_STEP,
@@ -860,6 +881,7 @@ _OF_FUNCTIONS = {
 }
 
 _SPECIAL = {
+    ("composer", Holds.HAS_TRAINED): TRAINED_OF_STATE_COLLECTED,
     ("fairseq", Holds.TRAINED): LOSS_KEPT_FROM_TUPLE,
     ("fairseq", Holds.RESULT_KEPT): LOGS_KEPT,
     ("timm", Holds.BACKWARD): BACKWARD_BY_A_CALL,

@@ -20,7 +20,7 @@ from torchlint.syntax.python_tree import children, last_name, walk
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
-FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
+FRAMEWORKS = ("torch", "lightning", *packages())
 """Packages whose users write training code without ever saying ``torch``."""
 
 _METHODS = (".backward(", "no_grad", "AverageMeter", ".state_dict(")

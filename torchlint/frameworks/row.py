@@ -22,6 +22,9 @@ class Holds(Symbol):
     GIVEN_BATCH = "the framework hands the method a batch of its loader, moved to the device"
     GIVEN_MODEL = "the framework hands the method the model that it trains"
     HAS_MODEL = "an attribute of this name, of the first thing that the framework hands the method, is its model"
+    HAS_TRAINED = (
+        "an attribute of this path, of the object or of what its method is handed, has the graph that is trained on"
+    )
     ONCE = "the framework calls the method once, before a training"
     EACH_EPOCH = "the framework calls the method, or the function that it is given, again and again, not in every step"
     EACH_TRIAL = "the call takes a function that is called again and again, each time for a whole training"
@@ -71,7 +74,8 @@ class Row:
         holds: what is promised.
         source: where the framework says so.
         methods: the methods it is true of; none where the class or function itself is meant.
-        argument: which argument, by its position (without ``self``) and its name.
+        argument: which argument, by its position (without ``self``) and its name; HAS_TRAINED: of which argument, -1
+            for ``self``, and which attribute of it.
         besides: RESULT_KEPT: keys of a dict, or positions of a tuple, that are not kept.
         taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
         unless: DETACHES: the keyword with which a program asks for the graph to be kept.

@@ -9,6 +9,7 @@ older version uses the names of that version, so that a row for old hooks is har
 
 from __future__ import annotations
 
+from torchlint.frameworks.fastai import FASTAI
 from torchlint.frameworks.hugging_face import HUGGING_FACE
 from torchlint.frameworks.lightning import LIGHTNING
 from torchlint.frameworks.recording import RECORDING
@@ -16,4 +17,4 @@ from torchlint.frameworks.searching import SEARCHING
 from torchlint.frameworks.serving import SERVING
 from torchlint.frameworks.training import TRAINING
 
-ROWS = (*LIGHTNING, *HUGGING_FACE, *TRAINING, *RECORDING, *SERVING, *SEARCHING)
+ROWS = (*LIGHTNING, *HUGGING_FACE, *FASTAI, *TRAINING, *RECORDING, *SERVING, *SEARCHING)

@@ -10,6 +10,7 @@ _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_mode
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
 _OBSERVERS = "https://github.com/pytorch/pytorch/blob/v2.7.0/torch/ao/quantization/observer.py"
 _LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/algorithms"
+_BRAIN = "https://speechbrain.readthedocs.io/en/latest/API/speechbrain.core.html"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
 
@@ -17,6 +18,7 @@ NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
 SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
+BRAINS = ("speechbrain.core.Brain",)
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 OBSERVERS = (
     "torch.ao.quantization.observer.*ObserverBase", "torch.ao.quantization.observer.MinMaxObserver",
@@ -95,6 +97,10 @@ TRAINING = (
         ("epoch_start", "epoch_end", "eval_start", "eval_end")),
     Row("composer", ("composer.Callback",), Holds.HAS_MODEL, _COMPOSER_CALLBACK,
         ("epoch_start", "epoch_end", "batch_start", "batch_end"), (0, "model")),
+    *(Row("composer", ("composer.Callback",), Holds.HAS_TRAINED,
+          "https://docs.mosaicml.com/projects/composer/en/stable/api_reference/generated/composer.State.html",
+          ("after_loss", "before_backward", "after_backward", "after_train_batch", "batch_end"), (0, path))
+      for path in ("loss", "outputs")),
     Row("composer", ("composer.Callback",), Holds.ONCE, _COMPOSER_CALLBACK, ("init", "fit_start")),
     Row("composer", ("composer.Callback",), Holds.NO_GRAD,
         "https://github.com/mosaicml/composer/blob/v0.32.1/composer/trainer/trainer.py#L3344",
@@ -107,6 +113,16 @@ TRAINING = (
         ("val_step", "test_step")),
     Row("learn2learn", LEARNERS, Holds.DIFFERENTIATES, f"{_LEARNERS}/maml.py", ("adapt",), (0, "loss")),
     Row("learn2learn", LEARNERS, Holds.MODULE, _LEARNERS),
+    Row("speechbrain", BRAINS, Holds.TRAINED, f"{_BRAIN}#speechbrain.core.Brain.compute_objectives",
+        ("compute_objectives",)),
+    Row("speechbrain", BRAINS, Holds.NO_GRAD, f"{_BRAIN}#speechbrain.core.Brain.evaluate_batch", ("evaluate_batch",)),
+    Row("speechbrain", BRAINS, Holds.EACH_STEP, f"{_BRAIN}#speechbrain.core.Brain.fit_batch",
+        ("compute_forward", "fit_batch", "on_fit_batch_start", "on_fit_batch_end")),
+    Row("speechbrain", BRAINS, Holds.EACH_EPOCH, f"{_BRAIN}#speechbrain.core.Brain.on_stage_start",
+        ("on_stage_start", "on_stage_end")),
+    Row("speechbrain", BRAINS, Holds.ONCE, f"{_BRAIN}#speechbrain.core.Brain.on_fit_start",
+        ("on_fit_start", "on_evaluate_start", "init_optimizers")),
+    Row("speechbrain", BRAINS, Holds.TRAINS, f"{_BRAIN}#speechbrain.core.Brain.fit", ("fit",)),
     Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
         (0, "loss")),

@@ -37,7 +37,7 @@ from torchlint.facts.values.domain import (
     surely_live,
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
-from torchlint.facts.values.frameworks import is_of_others, trains_on_result
+from torchlint.facts.values.frameworks import is_of_others, is_trained_by_framework, trains_on_result
 from torchlint.facts.values.given_attributes import GivenAttributes
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.loss_forms import (
@@ -89,6 +89,9 @@ class Evidence:
             if trains_on_result(function) and function.result is not None:
                 for root in losses_of(function.result):
                     self._add_contract(root, function)
+        for attribute in filter(is_trained_by_framework, graph.of(Op.ATTRIBUTE)):
+            if attribute in graph.training or not _asks_whether_it_trains(solution, attribute.function):
+                self._add_contract(attribute, attribute.function)
 
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
@@ -370,3 +373,8 @@ def _is_given_a_mode(call: Value) -> bool:
     given = call.arguments[0]
     modes = given.inputs if given.op is Op.PARAMETER else [given]
     return any(mode.op is Op.CONSTANT and mode.name in ("True", "False") for mode in modes)
+
+
+def _asks_whether_it_trains(solution: Solution, function: Function) -> bool:
+    """Whether a callback does one thing in training and another one in evaluation: ``if not self.training: return``."""
+    return any(value.function is function and value.name == "training" for value in solution.graph.of(Op.ATTRIBUTE))

@@ -200,6 +200,21 @@ def is_model_of_given(attribute: Value) -> bool:
     return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
 
 
+def is_trained_by_framework(attribute: Value) -> bool:
+    """``self.learn.loss`` of a callback: whether an ATTRIBUTE has the graph that its method's caller trains on."""
+    owner = attribute.function.owner
+    if owner is None or attribute.function.name not in method_names(Holds.HAS_TRAINED):
+        return False
+    told = [row for row in _of_class(owner, Holds.HAS_TRAINED) if attribute.function.name in row.methods]
+    path, base = attribute.name, attribute.inputs[0]
+    while told and base.op is Op.ATTRIBUTE:
+        path, base = f"{base.name}.{path}", base.inputs[0]
+    return any(
+        row.argument[1] == path and base in attribute.function.parameters[row.argument[0] + 1 : row.argument[0] + 2]
+        for row in told
+    )
+
+
 def server_of(graph: ValueGraph, handler: Class, attribute: str) -> Class | None:
     """``self.server`` of a handler of requests: the class of the one server that the file defines."""
     if not any(attribute in row.methods for row in _of_class(handler, Holds.HAS_SERVER)):
