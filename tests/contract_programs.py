@@ -283,6 +283,14 @@ TRAINED_OF_STATE_COLLECTED = ContractProgram(
     finds=True,
 )
 
+TRAINED_GIVEN_COLLECTED = ContractProgram(
+    TRAINED_COLLECTED.source.replace("self, *more", "self, runner, at, batch=None, outputs=None").replace(
+        "self.ARGUMENT", 'outputs["loss"]'
+    ),
+    "TLK102",
+    finds=True,
+)
+
 BATCHES_COLLECTED = ContractProgram(
     """
 class Collect(KNOWN):
@@ -882,6 +890,7 @@ _OF_FUNCTIONS = {
 
 _SPECIAL = {
     ("composer", Holds.HAS_TRAINED): TRAINED_OF_STATE_COLLECTED,
+    ("mmengine", Holds.HAS_TRAINED): TRAINED_GIVEN_COLLECTED,
     ("fairseq", Holds.TRAINED): LOSS_KEPT_FROM_TUPLE,
     ("fairseq", Holds.RESULT_KEPT): LOGS_KEPT,
     ("timm", Holds.BACKWARD): BACKWARD_BY_A_CALL,

@@ -75,7 +75,7 @@ class Row:
         source: where the framework says so.
         methods: the methods it is true of; none where the class or function itself is meant.
         argument: which argument, by its position (without ``self``) and its name; HAS_TRAINED: of which argument, -1
-            for ``self``, and which attribute of it.
+            for ``self``, and which attribute of it, "" where it is the argument itself.
         besides: RESULT_KEPT: keys of a dict, or positions of a tuple, that are not kept.
         taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
         unless: DETACHES: the keyword with which a program asks for the graph to be kept.

@@ -10,6 +10,8 @@ _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_mode
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
 _OBSERVERS = "https://github.com/pytorch/pytorch/blob/v2.7.0/torch/ao/quantization/observer.py"
 _LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/algorithms"
+_HOOK = "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.hooks.Hook.html"
+_DETECTRON = "https://detectron2.readthedocs.io/en/latest/modules"
 _BRAIN = "https://speechbrain.readthedocs.io/en/latest/API/speechbrain.core.html"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
@@ -18,6 +20,13 @@ NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
 SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
+HOOKS = ("mmengine.hooks.Hook", "mmengine.hooks.*Hook")
+DETECTRON_HOOKS = ("detectron2.engine.HookBase", "detectron2.engine.train_loop.HookBase")
+DETECTRON_TRAINERS = (
+    "detectron2.engine.TrainerBase", "detectron2.engine.SimpleTrainer", "detectron2.engine.AMPTrainer",
+    "detectron2.engine.DefaultTrainer",
+)  # fmt: skip
+EVALUATORS = ("detectron2.evaluation.DatasetEvaluator", "detectron2.evaluation.*Evaluator")
 BRAINS = ("speechbrain.core.Brain",)
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 OBSERVERS = (
@@ -111,6 +120,30 @@ TRAINING = (
     Row("mmengine", ("mmengine.model.BaseModel",), Holds.NO_GRAD,
         "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.runner.ValLoop.html",
         ("val_step", "test_step")),
+    Row("mmengine", HOOKS, Holds.HAS_TRAINED,
+        "https://github.com/open-mmlab/mmengine/blob/v0.10.5/mmengine/model/base_model/base_model.py#L114",
+        ("after_train_iter",), (3, "")),
+    Row("mmengine", HOOKS, Holds.EACH_STEP, f"{_HOOK}#mmengine.hooks.Hook.after_train_iter",
+        ("before_train_iter", "after_train_iter", "before_val_iter", "after_val_iter", "before_test_iter",
+         "after_test_iter")),
+    Row("mmengine", HOOKS, Holds.EACH_EPOCH, f"{_HOOK}#mmengine.hooks.Hook.after_train_epoch",
+        ("before_train_epoch", "after_train_epoch", "before_val_epoch", "after_val_epoch")),
+    Row("mmengine", HOOKS, Holds.ONCE, f"{_HOOK}#mmengine.hooks.Hook.before_run", ("before_run", "before_train")),
+    Row("mmengine", HOOKS, Holds.HAS_MODEL, _HOOK,
+        ("before_train_iter", "after_train_iter", "before_train_epoch", "after_train_epoch"), (0, "model")),
+    Row("mmengine", HOOKS, Holds.NO_GRAD,
+        "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.runner.ValLoop.html",
+        ("before_val_iter", "after_val_iter", "before_test_iter", "after_test_iter")),
+    Row("detectron2", DETECTRON_HOOKS, Holds.EACH_STEP, f"{_DETECTRON}/engine.html#detectron2.engine.HookBase",
+        ("before_step", "after_step", "after_backward")),
+    Row("detectron2", DETECTRON_HOOKS, Holds.ONCE, f"{_DETECTRON}/engine.html#detectron2.engine.HookBase",
+        ("before_train",)),
+    Row("detectron2", DETECTRON_TRAINERS, Holds.EACH_STEP, f"{_DETECTRON}/engine.html#detectron2.engine.TrainerBase",
+        ("run_step",)),
+    Row("detectron2", EVALUATORS, Holds.NO_GRAD, f"{_DETECTRON}/evaluation.html#detectron2.evaluation."
+        "inference_on_dataset", ("process",)),
+    Row("detectron2", EVALUATORS, Holds.EACH_STEP, f"{_DETECTRON}/evaluation.html#detectron2.evaluation."
+        "DatasetEvaluator", ("process",)),
     Row("learn2learn", LEARNERS, Holds.DIFFERENTIATES, f"{_LEARNERS}/maml.py", ("adapt",), (0, "loss")),
     Row("learn2learn", LEARNERS, Holds.MODULE, _LEARNERS),
     Row("speechbrain", BRAINS, Holds.TRAINED, f"{_BRAIN}#speechbrain.core.Brain.compute_objectives",

@@ -47,11 +47,11 @@ def _given(call: Value) -> Iterator[Value]:
 
 def _kept(flows: Flows, value: Value) -> Iterator[Value]:
     """The values whose graph ``value`` has, if they have one."""
-    if (column := _column(value)) is not None:
-        yield column
+    if (row := _row(value)) is not None:
+        yield row
     elif value.op in (Op.SUBSCRIPT, Op.ELEMENT):
         yield value.inputs[0]
-    elif value.op in (Op.OPERATION, Op.CONTAINER):
+    elif value.op is Op.OPERATION:
         yield from value.inputs
     elif value.op is Op.PARAMETER:
         yield from flows.solution.arguments_of(value)
@@ -61,14 +61,13 @@ def _kept(flows: Flows, value: Value) -> Iterator[Value]:
         if keeps or value.callee.name in SAME_OBJECT:
             yield value.callee.inputs[0]
     elif value.op is Op.CALL and flows.is_arithmetic(value):
-        yield from value.arguments
+        for argument in value.arguments:
+            yield from argument.inputs if argument.op is Op.CONTAINER else (argument,)
 
 
-def _column(item: Value) -> Value | None:
-    """The tensor of whose rows ``item`` is one: ``boxes`` of ``for score, box in zip(scores, boxes)``."""
-    row = item.inputs[0] if item.op is Op.ELEMENT else item
-    together = row.inputs[0] if row is not item and row.op is Op.ELEMENT else None
-    if together is None or together.op is not Op.CALL or together.callee.name != "builtins.zip":
+def _row(item: Value) -> Value | None:
+    """A row of a tensor: ``box`` of ``for score, box in zip(scores, boxes)``, whose turns have pairs of such rows."""
+    pair = item.inputs[0] if item.op is Op.ELEMENT else item
+    if pair is item or pair.op is not Op.CONTAINER or item.keys[0] not in pair.keys:
         return None
-    key = item.keys[0]
-    return together.arguments[key] if isinstance(key, int) and 0 <= key < len(together.arguments) else None
+    return pair.inputs[pair.keys.index(item.keys[0])]

@@ -117,7 +117,9 @@ class RequestedTexts:
         if self._tokenized.isdisjoint(behind):
             return None
         for part in behind:
-            is_open = part.op is Op.PARAMETER and part in self._tokenized and not self.solution.callers.get(part.function)
+            is_open = (
+                part.op is Op.PARAMETER and part in self._tokenized and not self.solution.callers.get(part.function)
+            )
             has_waited = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in WAITING
             if is_open or has_waited:
                 return part.function

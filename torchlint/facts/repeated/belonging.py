@@ -161,8 +161,10 @@ def _is_kept_by_caller(facts: Facts, copy: Value) -> bool:
 def is_registered(facts: Facts, made: Value) -> bool:
     """``models[name] = model.eval()``: whether a table that lives on gets what is made, under a name, for later.
 
-    Where the function that makes it runs networks as well, it is what each of its calls makes for itself.
+    Where the function that makes it runs networks as well, or returns it, each of its calls makes it for itself.
     """
+    if made.function.result is not None and made in passed_on(made.function.result):
+        return False
     kept = [
         store for store in facts.graph.stores
         if store.is_item and store.key is None and store.function is made.function and _lives_on(store.holder)

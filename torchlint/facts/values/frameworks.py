@@ -200,17 +200,20 @@ def is_model_of_given(attribute: Value) -> bool:
     return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
 
 
-def is_trained_by_framework(attribute: Value) -> bool:
-    """``self.learn.loss`` of a callback: whether an ATTRIBUTE has the graph that its method's caller trains on."""
-    owner = attribute.function.owner
-    if owner is None or attribute.function.name not in method_names(Holds.HAS_TRAINED):
+def is_trained_by_framework(value: Value) -> bool:
+    """``self.learn.loss`` of a callback: whether a value has the graph that its method's caller trains on.
+
+    That is an ATTRIBUTE, or the PARAMETER that the method is handed.
+    """
+    owner = value.function.owner
+    if owner is None or value.function.name not in method_names(Holds.HAS_TRAINED):
         return False
-    told = [row for row in _of_class(owner, Holds.HAS_TRAINED) if attribute.function.name in row.methods]
-    path, base = attribute.name, attribute.inputs[0]
+    told = [row for row in _of_class(owner, Holds.HAS_TRAINED) if value.function.name in row.methods]
+    path, base = "", value
     while told and base.op is Op.ATTRIBUTE:
-        path, base = f"{base.name}.{path}", base.inputs[0]
+        path, base = f"{base.name}.{path}" if path else base.name, base.inputs[0]
     return any(
-        row.argument[1] == path and base in attribute.function.parameters[row.argument[0] + 1 : row.argument[0] + 2]
+        row.argument[1] == path and base in value.function.parameters[row.argument[0] + 1 : row.argument[0] + 2]
         for row in told
     )
 
