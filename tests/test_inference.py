@@ -1795,3 +1795,45 @@ def main(batches):
 @pytest.mark.parametrize(("student", "number"), [("right(student, batches)", 1), ("0", 0)])
 def test_a_function_that_is_given_a_frozen_network_and_one_that_trains(student: str, number: int) -> None:
     assert len(found(JUDGED.format(student=student))) == number
+
+
+FORCES = """
+class Potential(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 1)
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            energy = self.net(x).sum(1)
+            grad, = torch.autograd.grad(energy.sum(), x, create_graph=self.training)
+        forces = -grad
+        if not self.training:
+            return energy.detach(), forces.detach()
+        return energy, forces
+def fit(net, loader):
+    optimizer = torch.optim.Adam(net.parameters())
+    net.train()
+    for x, y in loader:
+        energy, forces = net(x)
+        loss = (energy - y).abs().sum() + forces.pow(2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+def main(loader):
+    net = Potential()
+    fit(net, loader)
+    print(judge(net, loader))
+def judge(net, loader):
+    net.{mode}()
+    error = 0.0
+    for x, y in loader:
+        energy, forces = net(x)
+        error += (energy - y).abs().sum()
+    return error.item()
+"""
+
+
+def test_to_a_network_that_is_evaluated_nothing_returns_that_is_made_in_training() -> None:
+    assert every_code(FORCES.format(mode="eval")) == []
+    assert "TLK101" in every_code(FORCES.format(mode="train"))

@@ -102,3 +102,30 @@ def test_what_a_method_leaves_on_when_it_takes_off_the_others(lines: dict[str, s
 )  # fmt: skip
 def test_what_is_taken_off_or_meant_to_stay(lines: dict[str, str]) -> None:
     assert levels(**lines) == []
+
+
+STAGES = """
+import torch
+from functools import partial
+from ignite.engine import Events, create_supervised_trainer
+
+def look(stats, name, module, inputs, output):
+    stats[name] = output.detach().mean().item()
+
+def run(model, optimizer, criterion, loader):
+    trainer = create_supervised_trainer(model, optimizer, criterion)
+    stats, stages = {{}}, {{"first": model.layer1, "second": model.layer2}}
+
+    @trainer.on(Events.{event})
+    def watch(engine):
+        for name, stage in stages.items():
+            stage.register_forward_hook(partial(look, stats, name))
+
+    trainer.run(loader, max_epochs=9)
+"""
+
+
+@pytest.mark.parametrize(("event", "number"), [("EPOCH_STARTED", 1), ("ITERATION_STARTED", 1), ("STARTED", 0)])
+def test_a_framework_calls_what_hooks_with_each_epoch(event: str, number: int) -> None:
+    facts = Facts(cst.parse_module(STAGES.format(event=event)))
+    assert len(list(HookRegisteredAgain().check(facts))) == number

@@ -164,7 +164,10 @@ class HookLifetimes:
         return None
 
     def _by_a_loop_of_epochs(self, call: Value, at: Value) -> Repetition | None:
-        """A loop of epochs each turn of which calls what hooks, be it by way of the function that goes through one."""
+        """A loop of epochs each turn of which calls what hooks, be it by way of the function that goes through one.
+
+        Or what a framework calls for each epoch.
+        """
         chain: tuple[Value, ...] = (call,)
         skipping = self.repetitions.skipping
         while len(chain) <= HOPS:
@@ -176,6 +179,8 @@ class HookLifetimes:
                     return Repetition(loop, Turn.HOLDS, chain)
             callers = list(self.solution.callers.get(at.function, ()))
             is_passed_by = self._is_chosen(at, at.function.syntax) or skipping.is_skipped(at, at.function)
+            if not callers and not is_passed_by and self.repetitions.comes_each_epoch(at.function):
+                return Repetition(at.function, Turn.HOLDS, chain)
             if len(callers) != 1 or callers[0] in chain or is_passed_by or at.function.name == "__init__":
                 return None
             (at,) = callers

@@ -62,6 +62,7 @@ from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
+from torchlint.facts.values.returned_at_rest import returned_to
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.severing import severs
 from torchlint.facts.values.substitution import Substitution
@@ -397,9 +398,8 @@ class Calls:
         result = function.result
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN
-        self.solution.watch(result, value)
         self.substitution.note(value, function, is_severed=severs(self.solution, value, function, binding))
-        returned = self.solution.of(result)
+        returned = returned_to(self.solution, value, result)
         summary = join(self.substitution.of(value, atom, function, binding) for atom in returned)
         if function.is_foreign and not returned.isdisjoint(UNKNOWN):
             # What a function that is not seen whole gives back may have been frozen there, or quantized.
