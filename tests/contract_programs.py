@@ -834,7 +834,31 @@ def train(loader, state):
     finds=True,
 )
 
+RUNS_A_NETWORK_FOR_ITS_OBJECT = ContractProgram(
+    """
+def judge(net, loader):
+    run = KNOWN(4)
+    net.eval()
+    for x in loader:
+        print(run(x, net).argmax())
+""",
+    "TLK201",
+    finds=True,
+)
+
+RUNS_A_NETWORK = ContractProgram(
+    """
+def judge(net, loader):
+    net.eval()
+    for x in loader:
+        print(KNOWN(x, 4, 2, net).argmax())
+""",
+    "TLK201",
+    finds=True,
+)
+
 _BY_KIND = {
+    Holds.RUNS: RUNS_A_NETWORK_FOR_ITS_OBJECT,
     Holds.COUNTS: KEPT_BY_STEP,
     Holds.SCORES: SCORES_WITH_A_GRAPH,
     Holds.NO_GRAD: INFERS,
@@ -878,6 +902,7 @@ _BY_KIND = {
 }
 
 _OF_FUNCTIONS = {
+    Holds.RUNS: RUNS_A_NETWORK,
     Holds.SERVES: SERVES_BY_ITS_MODEL,
     Holds.EACH_TRIAL: TRIED_BY_A_SEARCH,
     Holds.KEEPS: SUMMED_BY_A_FUNCTION,

@@ -1837,3 +1837,27 @@ def judge(net, loader):
 def test_to_a_network_that_is_evaluated_nothing_returns_that_is_made_in_training() -> None:
     assert every_code(FORCES.format(mode="eval")) == []
     assert "TLK101" in every_code(FORCES.format(mode="train"))
+
+
+@pytest.mark.parametrize(
+    ("run", "number"),
+    [
+        ("windows(x, 4, 2, model)", 1),
+        ("windows(inputs=x, roi_size=4, sw_batch_size=2, predictor=model)", 1),
+        ("windows(x, 4, 2, predictor=model, overlap=0.5)", 1),
+        ("windows(*given)", 0),
+        ("windows(x, 4, 2)", 0),
+        ("SlidingWindowInferer(4)(x, model)", 1),
+        ("SlidingWindowInferer(4)(inputs=x, network=model)", 1),
+        ("run(x, 4, 2, model)", 0),
+    ],
+)
+def test_functions_that_run_the_network_that_they_are_given(run: str, number: int) -> None:
+    body = f"""
+from monai.inferers import SlidingWindowInferer, sliding_window_inference as windows
+from elsewhere import run
+def judge(model, loader, given):
+    model.eval()
+    return [{run}.argmax(1) for x in loader]
+"""
+    assert len(found(body)) == number

@@ -46,6 +46,7 @@ class Holds(Symbol):
     INFERS = "nobody trains on what the method computes: it is for inference alone"
     ANSWERS = "the method runs the model that its object was made for, and gives what it computed, with its graph"
     SCORES = "the method runs the models that it is given, with gradients on where they are, and gives a number"
+    RUNS = "the function, or the call of the object, runs the network that it is given, and gives what that computes"
     ENCODES = (
         "the method runs networks of its object and gives what they computed, with its graph, for the object's call"
     )

@@ -12,6 +12,7 @@ _OBSERVERS = "https://github.com/pytorch/pytorch/blob/v2.7.0/torch/ao/quantizati
 _LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/algorithms"
 _HOOK = "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.hooks.Hook.html"
 _DETECTRON = "https://detectron2.readthedocs.io/en/latest/modules"
+_MONAI = "https://docs.monai.io/en/stable/inferers.html"
 _BRAIN = "https://speechbrain.readthedocs.io/en/latest/API/speechbrain.core.html"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
@@ -156,6 +157,10 @@ TRAINING = (
     Row("speechbrain", BRAINS, Holds.ONCE, f"{_BRAIN}#speechbrain.core.Brain.on_fit_start",
         ("on_fit_start", "on_evaluate_start", "init_optimizers")),
     Row("speechbrain", BRAINS, Holds.TRAINS, f"{_BRAIN}#speechbrain.core.Brain.fit", ("fit",)),
+    Row("monai", ("monai.inferers.sliding_window_inference",), Holds.RUNS,
+        f"{_MONAI}#sliding-window-inference-function", argument=(3, "predictor")),
+    Row("monai", ("monai.inferers.*Inferer",), Holds.RUNS, f"{_MONAI}#module-monai.inferers", ("__call__",),
+        (1, "network")),
     Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
         (0, "loss")),

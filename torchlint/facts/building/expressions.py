@@ -21,6 +21,7 @@ from torchlint.facts.building.names import (
 )
 from torchlint.facts.building.narrowing import excluded_by, flags_of
 from torchlint.facts.building.packing import name_of_attribute
+from torchlint.facts.building.running import run_by
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.parts import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
@@ -252,6 +253,9 @@ class ExpressionBuilder(SpreadBuilder):
         keys += [key for key, _ in further]
         if callee.op is Op.EXTERNAL and callee.name in COUNTING:
             inputs, keys = self.counting(inputs, keys)
+            callee = inputs[0]
+        if (running := run_by(inputs, keys)) is not None:
+            inputs, keys = running
             callee = inputs[0]
         if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
             return done
