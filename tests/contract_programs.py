@@ -277,18 +277,16 @@ class Trace(KNOWN):
     finds=True,
 )
 
-TRAINED_OF_STATE_COLLECTED = ContractProgram(
-    TRAINED_COLLECTED.source.replace("self, *more", "self, state, *more").replace("self.ARGUMENT", "state.ARGUMENT"),
-    "TLK102",
-    finds=True,
+TRAINED_OF_STATE_COLLECTED = replace(
+    TRAINED_COLLECTED,
+    source=TRAINED_COLLECTED.source.replace("*more", "state, *more").replace("self.ARGUMENT", "state.ARGUMENT"),
 )
 
-TRAINED_GIVEN_COLLECTED = ContractProgram(
-    TRAINED_COLLECTED.source.replace("self, *more", "self, runner, at, batch=None, outputs=None").replace(
+TRAINED_GIVEN_COLLECTED = replace(
+    TRAINED_COLLECTED,
+    source=TRAINED_COLLECTED.source.replace("*more", "runner, at, batch=None, outputs=None").replace(
         "self.ARGUMENT", 'outputs["loss"]'
     ),
-    "TLK102",
-    finds=True,
 )
 
 BATCHES_COLLECTED = ContractProgram(

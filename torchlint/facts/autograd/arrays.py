@@ -14,6 +14,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.returned_items import items_at
 
 
 def read_as_arrays(flows: Flows) -> frozenset[Value]:
@@ -47,8 +48,8 @@ def _given(call: Value) -> Iterator[Value]:
 
 def _kept(flows: Flows, value: Value) -> Iterator[Value]:
     """The values whose graph ``value`` has, if they have one."""
-    if (row := _row(value)) is not None:
-        yield row
+    if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+        yield from items_at(flows.solution, value)  # of `for score, box in zip(scores, boxes)` a row of each
     elif value.op in (Op.SUBSCRIPT, Op.ELEMENT):
         yield value.inputs[0]
     elif value.op is Op.OPERATION:
@@ -63,11 +64,3 @@ def _kept(flows: Flows, value: Value) -> Iterator[Value]:
     elif value.op is Op.CALL and flows.is_arithmetic(value):
         for argument in value.arguments:
             yield from argument.inputs if argument.op is Op.CONTAINER else (argument,)
-
-
-def _row(item: Value) -> Value | None:
-    """A row of a tensor: ``box`` of ``for score, box in zip(scores, boxes)``, whose turns have pairs of such rows."""
-    pair = item.inputs[0] if item.op is Op.ELEMENT else item
-    if pair is item or pair.op is not Op.CONTAINER or item.keys[0] not in pair.keys:
-        return None
-    return pair.inputs[pair.keys.index(item.keys[0])]

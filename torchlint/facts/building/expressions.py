@@ -253,10 +253,8 @@ class ExpressionBuilder(SpreadBuilder):
         keys += [key for key, _ in further]
         if callee.op is Op.EXTERNAL and callee.name in COUNTING:
             inputs, keys = self.counting(inputs, keys)
-            callee = inputs[0]
-        if (running := run_by(inputs, keys)) is not None:
-            inputs, keys = running
-            callee = inputs[0]
+        inputs, keys = run_by(inputs, keys)
+        callee = inputs[0]
         if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
             return done
         if callee.op is Op.ATTRIBUTE and callee.name == "_replace" and isinstance(node.func, cst.Attribute):

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Key, Op, Value
-from torchlint.frameworks import Holds, Row, rows_named
+from torchlint.frameworks import Holds, Row
 
 
-def run_by(inputs: Sequence[Value], keys: Sequence[Key]) -> tuple[list[Value], list[Key]] | None:
-    """What a call is made of that stands for one of a function, or an object, which runs a network for it.
+def run_by(inputs: list[Value], keys: list[Key]) -> tuple[list[Value], list[Key]]:
+    """What a call is made of; of a function, or an object, that runs a network what a call of that network is.
 
     Args:
         inputs: what is called, and its arguments.
         keys: how each is given: by its position (from 0) or its name; None for what a star spreads, and for the first.
 
     Returns:
-        The network and the other arguments, with their keys; None for any other call.
+        The network and the other arguments, with their keys; for any other call what is given here.
     """
     row = _row_of(inputs[0])
     at = next((i for i, key in enumerate(keys) if i and key in row.argument), None) if row is not None else None
     if at is None or None in keys[1:]:
-        return None
+        return inputs, keys
     positions = (key - 1 if isinstance(key, int) and at < i else key for i, key in enumerate(keys) if i and i != at)
     return [inputs[at], *(given for i, given in enumerate(inputs) if i and i != at)], [None, *positions]
 
@@ -32,5 +31,4 @@ def _row_of(callee: Value) -> Row | None:
     named = callee.callee if is_object else callee
     if named.op is not Op.EXTERNAL:
         return None
-    rows = (row for row in rows_named(named.name) if row.holds is Holds.RUNS)
-    return next((row for row in rows if bool(row.methods) is is_object), None)
+    return next((row for row in promises(named.name, Holds.RUNS) if bool(row.methods) is is_object), None)

@@ -165,12 +165,12 @@ def is_registered(facts: Facts, made: Value) -> bool:
     """
     if made.function.result is not None and made in passed_on(made.function.result):
         return False
-    kept = [
-        store for store in facts.graph.stores
-        if store.is_item and store.key is None and store.function is made.function and _lives_on(store.holder)
+    is_kept = any(
+        store.is_item and store.key is None and store.function is made.function and _lives_on(store.holder)
         and any(made in passed_on(one) for one in held_in(store.value, SAME_OBJECT))
-    ]  # fmt: skip
-    return bool(kept) and not any(map(facts.steps.calls_module, facts.steps.calls_in(made.function)))
+        for store in facts.graph.stores
+    )  # fmt: skip
+    return is_kept and not any(map(facts.steps.calls_module, facts.steps.calls_in(made.function)))
 
 
 def _lives_on(holder: Value | None) -> bool:

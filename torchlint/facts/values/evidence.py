@@ -89,7 +89,7 @@ class Evidence:
             if trains_on_result(function) and function.result is not None:
                 for root in losses_of(function.result):
                     self._add_contract(root, function)
-        for given in filter(is_trained_by_framework, (*graph.of(Op.ATTRIBUTE), *graph.of(Op.PARAMETER))):
+        for given in filter(is_trained_by_framework, graph.of(Op.ATTRIBUTE, Op.PARAMETER)):
             if given in graph.training or not _asks_whether_it_trains(solution, given.function):
                 self._add_contract(given, given.function)
 
