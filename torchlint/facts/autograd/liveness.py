@@ -252,18 +252,25 @@ class Liveness:
                     for one in computed:
                         yield from self.solution.arguments_of(one.parameter)
 
-    def _holds_graph(self, value: Value, depth: int = NESTED) -> bool:
-        if self.live(value) is not None:
-            return True
-        if not depth or self._made_without.is_surely(value):
-            return False
-        containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
-        containers = [made for made in containers if not self._is_off(value, made.function)]
-        return any(
-            any(self._holds_graph(held, depth - 1) for _, held in self.solution.held.get(container, ()))
-            or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)
-            for container in containers
-        )
+    def _holds_graph(self, value: Value) -> bool:
+        latest, seen = {value}, set[Value]()
+        for _ in range(NESTED):
+            if any(self.live(one) is not None for one in latest):
+                return True
+            containers = {made for one in latest for made in self._containers_of(one)} - seen
+            fields = (field for made in containers for field in self.solution.fields.get(made, {}).values())
+            if any(is_live(item) for field in fields for item in field):
+                return True
+            seen |= containers  # one that holds itself, or is held by many, is looked into once
+            latest = {held for made in containers for _, held in self.solution.held.get(made, ())}
+        return any(self.live(one) is not None for one in latest)
+
+    def _containers_of(self, value: Value) -> list[Value]:
+        """The containers that a value may be, by what makes each; none where it is made without a graph."""
+        containers = [atom.allocation for atom in self.solution.final(value) if isinstance(atom, Container)]
+        if not containers or self._made_without.is_surely(value):
+            return []
+        return [made for made in containers if not self._is_off(value, made.function)]
 
 
 def _is_position(value: Value) -> bool:
