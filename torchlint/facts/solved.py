@@ -5,6 +5,7 @@ It needs no fact beyond these; what is found by them is in ``torchlint.facts``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -19,6 +20,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.turns.unit_tests import UnitTests
 from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.freezing import forwards_while_frozen, frozen_subjects, tellings_of
+from torchlint.facts.values.graph import Store, Value
 from torchlint.facts.values.identity import Identity
 from torchlint.facts.values.resting import spread_rest
 from torchlint.facts.values.solve import Solution
@@ -98,6 +100,14 @@ class Solved(Repairs):
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
         self.unit_tests = UnitTests(self.steps)
+
+    @cached_property
+    def stores_of(self) -> Mapping[Value, Sequence[Store]]:
+        """The stores of the file by what they store."""
+        table: dict[Value, list[Store]] = {}
+        for store in self.graph.stores:
+            table.setdefault(store.value, []).append(store)
+        return table
 
     @cached_property
     def identity(self) -> Identity:

@@ -14,7 +14,7 @@ from torchlint.facts.values.domain import Abstract, Container, FunctionReference
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
-from torchlint.facts.values.homes import allocations_of, homes_of, places_of
+from torchlint.facts.values.homes import allocations_of, homes_of, places_of, readers_of
 from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.record_fields import calls_between, given_for_field
@@ -56,9 +56,7 @@ class Ancestry:
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
-        names = {name for home in self._into if isinstance(home, Place) for name in _endings(home.path)}
-        reads = (value for value in solution.graph.of(Op.READ, Op.ATTRIBUTE) if value.name in names)
-        kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
+        kept = readers_of(solution, self._into)
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
         own = (values for place, values in solution.stored.items() if place.path == OWN_ITEMS)
@@ -273,17 +271,10 @@ class Ancestry:
             return frozenset()
         ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
         places = {place for value in ends for place in places_of(self.solution, value)}
-        alike = graph.of(Op.READ, Op.ATTRIBUTE) if places else ()
-        return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
+        return frozenset(ends.union(readers_of(self.solution, places)))
 
 
 def _is_receiver(source: Value, value: Value) -> bool:
     """Whether ``source`` is that of which a CALL calls an attribute, and is given to it by no other way."""
     is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
     return is_method and value.callee.inputs[0] is source and source not in value.arguments
-
-
-def _endings(path: str) -> Iterator[str]:
-    """All names under which what is kept at a path may be read: a name that is computed may have dots itself."""
-    parts = path.split(".")
-    return (".".join(parts[begin:]) for begin in range(len(parts)))

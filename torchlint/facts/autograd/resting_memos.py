@@ -18,7 +18,7 @@ import libcst as cst
 from torchlint.facts.values.domain import History, Tensor, Unknown, is_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, parts, text_of
 from torchlint.syntax.tree import walk
@@ -74,8 +74,7 @@ def _memo(facts: Facts, store: Store) -> RestingMemo | None:
     lasting = [place for place in places if isinstance(place, Place) and isinstance(place.owner, Class)]
     if not lasting or len(lasting) < len(places) or _is_given_up(facts, store, lasting):
         return None
-    attributes = (value for value in facts.graph.of(Op.ATTRIBUTE) if value.name == lasting[0].path)
-    reads = [read for read in attributes if any(place in lasting for place in places_of(facts.solution, read))]
+    reads = [one for one in readers_of(facts.solution, lasting) if one.op is Op.ATTRIBUTE]
     if any(map(facts.flows.is_trained_on, reads)):
         return None
     live = facts.flows.live_parts(store.value)

@@ -9,7 +9,7 @@ from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Kind, Op, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.written_tables import begins_without_graph
 
@@ -76,8 +76,6 @@ def _further(facts: Facts, value: Value) -> Iterator[Value]:
     if value.op is Op.CALL:
         for function in solution.functions_of(value):
             yield from (p for p, given in solution.callers[function][value].items() if given is not None)
-    for store in solution.graph.stores:
-        if store.value is value and store.kind is Kind.ASSIGN:
-            places = targets_of(solution, store)
-            readers = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
-            yield from (v for v in readers if any(place in places for place in places_of(solution, v)))
+    for store in facts.stores_of.get(value, ()):
+        if store.kind is Kind.ASSIGN:
+            yield from readers_of(solution, targets_of(solution, store))

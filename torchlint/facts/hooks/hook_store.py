@@ -18,7 +18,7 @@ from torchlint.facts.hooks.piles import running_in
 from torchlint.facts.hooks.summed_items import is_summed
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, places_of, readers_of, targets_of
 from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.writing import Use, operands, parts, text_of
@@ -320,12 +320,7 @@ class Search:
         flows = self.flows
         if any(map(flows.is_trained_on, held)) or any(value in flows.wanted for value in held):
             return True
-        reads = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
-        return any(
-            (flows.is_trained_on(v) or v in flows.wanted)
-            and any(place in homes for place in places_of(self.solution, v))
-            for v in reads
-        )
+        return any(flows.is_trained_on(one) or one in flows.wanted for one in readers_of(self.solution, homes))
 
     def _may_be_trained_on(self, store: Store, homes: list[Place | Value], forwards: list[Value]) -> bool:
         """Whether it leaves for code that is not seen before a backward has run over its graph."""

@@ -10,7 +10,7 @@ from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.hooks.hook_store import Search
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.graph import Mode, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, places_of
+from torchlint.facts.values.homes import homes_of, readers_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -122,8 +122,7 @@ def _homes(facts: Facts, hook: Hook, keep: KeepSummary) -> Iterator[Place | Valu
 
 def _reads(facts: Facts, hook: Hook, keep: KeepSummary, homes: list[Place | Value]) -> list[Value]:
     """All that reads what is kept: an attribute, or what a method of the hook's object returns."""
-    reading = facts.graph.of(Op.READ, Op.ATTRIBUTE)
-    found = [one for one in reading if any(place in homes for place in places_of(facts.solution, one))]
+    found = readers_of(facts.solution, homes)
     owner = hook.function.owner_around
     for name in keep.readers if owner is not None else ():
         reader = owner.method(name) if owner is not None else None

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.values.domain import ClassReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import readers_of
 from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.record_fields import CHOOSING
@@ -86,8 +86,7 @@ class ByField:
 
     def gives_on(self, method: Function, place: Place, cls: Class) -> bool:
         """Whether all that comes of the rows at ``place`` in a method are rows, or records of the same fields."""
-        reads = self.facts.graph.of(Op.READ, Op.ATTRIBUTE)
-        rows = [one for one in reads if one.function is method and place in places_of(self.solution, one)]
+        rows = [one for one in readers_of(self.solution, [place]) if one.function is method]
         records = list[Value]()
         return self._are_rows(method, rows, records, cls) and all(
             self._is_taken_apart_by_name(method, one, cls) for one in records

@@ -21,7 +21,7 @@ from torchlint.facts.keeping.purposes import fills_optimizer
 from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
@@ -339,11 +339,9 @@ class _Search:
     def _is_only_copied(self, place: Place, parts: Parts, binding: Function) -> bool:
         """Whether only the methods that copy it, or take a number out of it before the work, read the attribute."""
         copying = {call.function for call in parts.copies} | {binding}
-        readers = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         return all(
             value.function in copying and not self._works_in(value.function)
-            for value in readers
-            if place in places_of(self.solution, value)
+            for value in readers_of(self.solution, [place])
         )
 
 

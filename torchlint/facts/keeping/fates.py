@@ -20,7 +20,7 @@ from torchlint.facts.autograd.unseen_calls import SINKS
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Key, Kind, Op, Place, Value
-from torchlint.facts.values.homes import allocations_of, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, targets_of
 from torchlint.facts.values.residence import Residence, Residences
 
 JOINS = frozenset(
@@ -83,14 +83,6 @@ class Fates:
         self.residences = residences
 
     # -- where the same object is seen again ----------------------------------------------------------------------
-
-    @cached_property
-    def _readers(self) -> dict[Place, list[Value]]:
-        table: dict[Place, list[Value]] = defaultdict(list)
-        for value in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):
-            for place in places_of(self.solution, value):
-                table[place].append(value)
-        return table
 
     @cached_property
     def _kept_at(self) -> dict[Value, list[Place]]:
@@ -160,7 +152,7 @@ class Fates:
 
     def _steps(self, value: Value) -> Iterator[Value | End]:
         for place in self._kept_at.get(value, ()):
-            yield from self._readers.get(place, ())
+            yield from self.solution.readers.get(place, ())
         for container, key in self._holders.get(value, ()):
             yield from self._from_container(container, key)
         yield from self._result(value)

@@ -20,7 +20,7 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices, held_in
 from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of
+from torchlint.facts.values.homes import homes_of, readers_of
 from torchlint.syntax.filling_names import INSERTING
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class HandedOver:
 
     def _is_asked_for(self, place: Place) -> bool:
         """Whether anything may be done with the models that a container has: it is there to give them."""
-        reads = (one for one in self.facts.graph.of(Op.READ, Op.ATTRIBUTE) if place in places_of(self.solution, one))
-        return any(any(map(self._gives_model, one.users)) for one in reads)
+        return any(any(map(self._gives_model, one.users)) for one in readers_of(self.facts.solution, [place]))
 
     def _gives_model(self, user: Value) -> bool:
         """Whether what is done with a container, or with a part of it, may give a model to somebody."""

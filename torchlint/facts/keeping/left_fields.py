@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.fields_read import FieldsRead
 from torchlint.facts.values.graph import Op, Place, Store
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import readers_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -42,8 +42,8 @@ def _given_on(facts: Facts, fields: ByField, store: Store) -> frozenset[str] | N
     if owner is None or holder is None or holder.op is not Op.ATTRIBUTE:
         return None
     place = Place(owner.root(), holder.name)
-    reads = [one for one in facts.graph.of(Op.READ, Op.ATTRIBUTE) if place in places_of(facts.solution, one)]
-    if any(one.function.owner is not owner for one in reads) or place not in places_of(facts.solution, holder):
+    reads = readers_of(facts.solution, [place])
+    if any(one.function.owner is not owner for one in reads) or holder not in reads:
         return None
     readers = dict.fromkeys(one.function.name for one in reads)
     known = dict(FieldsRead(facts, fields).of(list(readers), store.value, owner, holder.name))

@@ -14,8 +14,8 @@ from torchlint.facts.keeping.adopting import adopts
 from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
-from torchlint.facts.values.graph import Function, Key, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.graph import Function, Key, Kind, Op, Value
+from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class LoadedParts:
             return key is not None
         if found.op is Op.CONTAINER and value in found.inputs:
             return not isinstance(found.syntax, cst.BaseComp)
-        return any(store.holder is found for store in self.stores.get(value, ()))
+        return any(store.holder is found for store in self.facts.stores_of.get(value, ()))
 
     def _next(self, value: Value, key: Key, parts: Parts) -> Iterator[tuple[Value, Key]]:
         """What holds ``value`` one step on; ``key`` says under which key of ``value`` the part lies, None for all."""
@@ -153,32 +153,15 @@ class LoadedParts:
             yield call, None
 
     def _stored(self, value: Value, key: Key) -> Iterator[tuple[Value, Key]]:
-        for store in self.stores.get(value, ()):
+        for store in self.facts.stores_of.get(value, ()):
             if store.kind is Kind.ASSIGN:
-                for target in targets_of(self.solution, store):
-                    for reader in self._readers.get(target, ()):
-                        yield reader, key
+                for reader in readers_of(self.solution, targets_of(self.solution, store)):
+                    yield reader, key
             elif store.holder is not None and store.kind is Kind.INSERT:
                 yield store.holder, None
                 for atom in sorted_values(self.solution.final(store.holder)):
                     if isinstance(atom, Container):
                         yield atom.allocation, None
-
-    @cached_property
-    def stores(self) -> dict[Value, list[Store]]:
-        """The stores of the file by what they store."""
-        table: dict[Value, list[Store]] = defaultdict(list)
-        for store in self.facts.graph.stores:
-            table[store.value].append(store)
-        return table
-
-    @cached_property
-    def _readers(self) -> dict[Place | Value, list[Value]]:
-        table: dict[Place | Value, list[Value]] = defaultdict(list)
-        for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE):
-            for place in places_of(self.solution, value):
-                table[place].append(value)
-        return table
 
     @cached_property
     def _results(self) -> dict[Value, Function]:

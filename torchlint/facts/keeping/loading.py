@@ -157,7 +157,7 @@ class Loads:
         return all(self.is_harmless(user, parts) for part in parts.whole for user in part.users) and not any(
             isinstance(target, Place) and not isinstance(target.owner, Class | Function)
             for part in parts.whole
-            for store in self._followed.stores.get(part, ())
+            for store in self.facts.stores_of.get(part, ())
             for target in targets_of(self.solution, store)
         )
 

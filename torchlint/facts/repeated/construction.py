@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -302,13 +303,18 @@ class _Search:
 
     def _is_trained_in_turn(self, model: Value, loop: Loop) -> bool:
         """Whether an optimizer is built for ``model`` in the same turn: the turn is a trial by itself."""
-        optimizers = [other for other, product in self.products.items() if product.kind == "optimizer"]
-        for other in optimizers:
-            repetition = self.repetitions.of(other, self._is_builder_of)
+        for optimizer, repetition in self._optimizers.items():
             chain = repetition.chain if repetition is not None and repetition.by is loop else ()
-            if self._is_made_in_turn(other, loop, chain) and model in sources_of(self.solution, other.inputs, chain):
-                return True
+            if self._is_made_in_turn(optimizer, loop, chain):
+                if model in sources_of(self.solution, optimizer.inputs, chain):
+                    return True
         return False
+
+    @cached_property
+    def _optimizers(self) -> dict[Value, Repetition | None]:
+        """The calls that build optimizers, and how often each does."""
+        built = (call for call, product in self.products.items() if product.kind == "optimizer")
+        return {call: self.repetitions.of(call, self._is_builder_of) for call in built}
 
     def _is_made_in_turn(self, value: Value, loop: Loop, chain: tuple[Value, ...]) -> bool:
         """Whether a turn of ``loop`` makes ``value``, be it in a function of those that ``chain`` calls."""

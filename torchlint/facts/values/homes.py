@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import Container, Instance, sorted_values
@@ -23,11 +24,13 @@ def targets_of(solution: Solution, store: Store) -> list[Place | Value]:
 
 def places_of(solution: Known, value: Value) -> list[Place]:
     """The places that a value is read from."""
-    if value.place is not None:
-        return [value.place]
-    if value.op is Op.ATTRIBUTE:
-        return solution.places(value.inputs[0], value.name)
-    return []
+    return solution.read_from(value)
+
+
+def readers_of(solution: Known, homes: Iterable[Place | Value]) -> list[Value]:
+    """What reads any of the places among ``homes``, each once, in the order of the program."""
+    found = {value for home in homes if isinstance(home, Place) for value in solution.readers.get(home, ())}
+    return sorted(found, key=lambda value: value.index)
 
 
 def stored_at(solution: Known, value: Value) -> list[Value]:

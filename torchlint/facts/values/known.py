@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from types import UnionType
@@ -65,6 +65,21 @@ class Known:
     def loop_variables(self) -> frozenset[Value]:
         """The PHIs of all loops: what a variable is at the beginning of a turn."""
         return frozenset(phi for loop in self.graph.loops for phi in loop.phis)
+
+    @cached_property
+    def readers(self) -> Mapping[Place, Sequence[Value]]:
+        """What reads each place, in the order of the program; to be asked once all is solved."""
+        table: dict[Place, list[Value]] = {}
+        for value in self.graph.of(Op.READ, Op.ATTRIBUTE):
+            for place in self.read_from(value):
+                table.setdefault(place, []).append(value)
+        return table
+
+    def read_from(self, value: Value) -> list[Place]:
+        """The places that a value is read from."""
+        if value.place is not None:
+            return [value.place]
+        return self.places(value.inputs[0], value.name) if value.op is Op.ATTRIBUTE else []
 
     def of(self, value: Value) -> Abstract:
         """The abstract value of ``value`` as far as it is known."""
