@@ -173,7 +173,9 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
         same = list(same_object(solution, value))
         if value.op is Op.PARAMETER and len(same) > 1:
             # An evaluation of a frozen teacher is one of its student as well.
-            return all(_is_frozen(solution, one, set(seen)) for one in same)
+            if all(_is_frozen(solution, one, set(seen)) for one in same):
+                return True
+            continue
         pending.extend(same)
         pending.extend(_networks_of_layer(value))
     return False
