@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.project import texts
 from torchlint.project.excerpt import Outline
 from torchlint.project.loops import called_in_loops
 from torchlint.project.modules import Location, Modules
@@ -28,7 +29,7 @@ def tree(folder: Path, *names: str) -> Path:
 def outline(text: str) -> Outline:
     import ast
 
-    return Outline(text, ast.parse(text))
+    return Outline(lambda: text, ast.parse(text))
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
@@ -234,3 +235,18 @@ def run(loader):
     called = called_in_loops(ast.parse(text))
     assert set(called) == {"step", "look", "draw", "each", "net", "backward"}
     assert called["draw"] == called["step"]
+
+
+def test_texts_are_read_once_and_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "KEPT", 10)
+    saved = {"ascii.py": "loss = 1\n" * 9, "names.py": "größe = '\udcff'\n" * 3, "empty.py": ""}
+    reads: list[str] = []
+
+    def read(path: str) -> str:
+        reads.append(path)
+        return saved[path]
+
+    known = texts.Texts(read)
+    for _ in range(3):
+        assert {path: known.of(path) for path in saved} == saved
+    assert sorted(reads) == sorted(saved)

@@ -10,7 +10,7 @@ import ast
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -54,11 +54,11 @@ class _Statement:
 
 
 class Outline:
-    """A file's top level: where what is defined stands, and what is imported. It holds no tree."""
+    """A file's top level: where what is defined stands, and what is imported. It holds neither tree nor text."""
 
-    def __init__(self, text: str, tree: ast.Module) -> None:
-        """Go over the statements at the top level of ``tree``, that of ``text``."""
-        self.text = text
+    def __init__(self, text_of_file: Callable[[], str], tree: ast.Module) -> None:
+        """Go over the statements at the top level of ``tree``, that of the file whose text ``text_of_file`` gives."""
+        self._text_of_file = text_of_file
         self._definitions: dict[str, list[_Statement]] = {}
         self._registering: dict[str, list[_Statement]] = {}
         self._imports: list[_Statement] = []
@@ -98,6 +98,11 @@ class Outline:
                 self._stars.insert(0, origin)
             else:
                 self._imported.setdefault(alias.asname or alias.name, f"{origin}{dot}{alias.name}")
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return self._text_of_file()
 
     def definition(self, name: str) -> type[ast.stmt] | None:
         """The type of the statement that defines ``name``; None where none or several do."""
@@ -176,8 +181,8 @@ class Outline:
                 seen.update(mentioned)
         chosen = sorted({*wanted, *self._imports}, key=lambda statement: statement.first)
         numbers = dict.fromkeys(number for s in chosen for number in range(s.first, s.last + 1))
-        starts = self._starts
-        return "".join(_ended(self.text[starts[number - 1] : starts[number]]) for number in numbers)
+        starts, text = self._starts, self.text
+        return "".join(_ended(text[starts[number - 1] : starts[number]]) for number in numbers)
 
     def _using_what_is_set_by(self, name: str) -> list[str]:
         """The functions of the file that mention a table into which ``name`` puts something, or its globals."""

@@ -33,6 +33,7 @@ from torchlint.project.sights import Consulted, Sights
 from torchlint.project.starred import member, starred
 from torchlint.project.summarised import of_unknown_shape, summarised, without_emptied
 from torchlint.project.tables import Tables
+from torchlint.project.texts import Texts
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
@@ -100,7 +101,7 @@ class Project:
         self.readers = Readers(self.files)
         self._passings = Passings(self)
         self.connected = Connected(self.files, self._text, self._modules)
-        self._texts: dict[str, str] = {}
+        self._texts = Texts(self._saved)
         self._trees = Trees()
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
@@ -192,12 +193,13 @@ class Project:
     def _text(self, path: str) -> str:
         """The text of a module; "" for one that cannot be read, which its own check reports."""
         self._sights.note(path)
-        if path not in self._texts:
-            try:
-                self._texts[path] = self._sights.read(path, limit=self._limit).text
-            except Unreadable:
-                self._texts[path] = ""
-        return self._texts[path]
+        return self._texts.of(path)
+
+    def _saved(self, path: str) -> str:
+        try:
+            return self._sights.read(path, limit=self._limit).text
+        except Unreadable:
+            return ""
 
     def absolute(self, importer: str, name: str) -> str:
         """See :meth:`Modules.absolute`."""
@@ -346,7 +348,7 @@ class Project:
 
     def _learn(self, path: str, text: str, tree: ast.Module) -> None:
         """Note all that others may ask of a file while its tree is at hand: by then it may be gone."""
-        outline = self._outlines[path] = Outline(text, tree)
+        outline = self._outlines[path] = Outline(partial(self._texts.of, path), tree)
         self.bases.learn(path, tree, may_guard=may_guard(text))
         if path in self._given and self.files.imports_others(path):
             self._passings.learn(path, tree, outline)

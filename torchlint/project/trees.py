@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.project.sights import text_digest
 from torchlint.syntax.depth import parse_quietly, parse_shallow
 
 __all__ = ["Trees"]
@@ -18,7 +19,7 @@ class Trees:
     def __init__(self) -> None:
         """Nothing is parsed yet."""
         self._kept: dict[str, ast.Module] = {}
-        self._shallow: set[str] = set()
+        self._shallow: set[str] = set()  # by their digests, texts are large
 
     def of(self, text: str) -> ast.Module:
         """The tree of a text.
@@ -41,8 +42,9 @@ class Trees:
 
     def _parsed(self, text: str) -> ast.Module:
         """A fifth of the time goes into looking how deep a text is nested, which need not be done twice."""
-        if text in self._shallow:
+        digest = text_digest(text)
+        if digest in self._shallow:
             return parse_quietly(text)
         tree = parse_shallow(text)
-        self._shallow.add(text)
+        self._shallow.add(digest)
         return tree
