@@ -855,6 +855,17 @@ def judge(net, loader):
     finds=True,
 )
 
+RUNS_A_FIELD = ContractProgram(
+    """
+def judge(net, loader, times):
+    net.eval()
+    for x in loader:
+        print(KNOWN(net, x, times).argmax())
+""",
+    "TLK201",
+    finds=True,
+)
+
 _BY_KIND = {
     Holds.RUNS: RUNS_A_NETWORK_FOR_ITS_OBJECT,
     Holds.COUNTS: KEPT_BY_STEP,
@@ -934,6 +945,8 @@ def program_for(row: Row) -> ContractProgram:
         return DRAWS_BY_A_HANDLER[row.methods[0]]
     if row.holds is Holds.HANDS_ITSELF or row.events:
         return HANDED_TO_A_HANDLER[row.methods[0]]
+    if row.holds is Holds.RUNS and row.handed:
+        return RUNS_A_FIELD
     if not row.methods and not row.receives and row.holds in _OF_FUNCTIONS:
         return _OF_FUNCTIONS[row.holds]
     return _SPECIAL.get((row.framework, row.holds), _BY_KIND[row.holds])

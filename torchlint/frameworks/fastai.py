@@ -7,7 +7,7 @@ from torchlint.frameworks.row import Holds, Row
 _CALLBACK = "https://docs.fast.ai/callback.core.html"
 _LEARNER = "https://docs.fast.ai/learner.html"
 
-CALLBACKS = ("fastai.callback.core.Callback", "fastai.learner.Metric", "fastai.callback.core.TrainEvalCallback")
+CALLBACKS = ("fastai.callback.core.Callback", "fastai.callback.core.TrainEvalCallback")
 LEARNERS = ("fastai.learner.Learner", "fastai.vision.learner.vision_learner", "fastai.tabular.learner.tabular_learner")
 AFTER_LOSS = (
     "after_loss", "before_backward", "after_backward", "before_step", "after_step", "after_cancel_step",

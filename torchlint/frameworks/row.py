@@ -81,6 +81,8 @@ class Row:
         taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
         unless: DETACHES: the keyword with which a program asks for the graph to be kept.
         events: the names of the events at which it is true, where the method is told one; none where it is of all.
+        handed: RUNS: the arguments that the network gets, in its own order, each by its position and its name; all but
+            itself, in their order, where none are said.
         trained: GIVES_TRAINED: the positions of the parameters that get it.
         distinctive: True where a class of this name is taken for this one even if another package exports it: nobody
             else has the name. It may be true only of rows that say what a class is, of those that silence findings,
@@ -99,6 +101,7 @@ class Row:
     taken_by: tuple[str, ...] = ()
     unless: str = ""
     events: tuple[str, ...] = ()
+    handed: tuple[tuple[int, str], ...] = ()
     trained: tuple[int, ...] = ()
     distinctive: bool = False
     receives: tuple[str, ...] = ()

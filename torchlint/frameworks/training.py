@@ -161,6 +161,8 @@ TRAINING = (
         f"{_MONAI}#sliding-window-inference-function", argument=(3, "predictor")),
     Row("monai", ("monai.inferers.*Inferer",), Holds.RUNS, f"{_MONAI}#module-monai.inferers", ("__call__",),
         (1, "network")),
+    Row("torchdiffeq", ("torchdiffeq.odeint",), Holds.RUNS,
+        "https://github.com/rtqichen/torchdiffeq#basic-usage", argument=(0, "func"), handed=((2, "t"), (1, "y0"))),
     Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
         (0, "loss")),

@@ -18,11 +18,25 @@ def run_by(inputs: list[Value], keys: list[Key]) -> tuple[list[Value], list[Key]
         The network and the other arguments, with their keys; for any other call what is given here.
     """
     row = _row_of(inputs[0])
-    at = next((i for i, key in enumerate(keys) if i and key in row.argument), None) if row is not None else None
-    if at is None or None in keys[1:]:
+    if row is None or None in keys[1:]:
         return inputs, keys
-    positions = (key - 1 if isinstance(key, int) and at < i else key for i, key in enumerate(keys) if i and i != at)
-    return [inputs[at], *(given for i, given in enumerate(inputs) if i and i != at)], [None, *positions]
+    at = _at(keys, row.argument)
+    handed = [_at(keys, one) for one in row.handed] or [i for i in range(1, len(keys)) if i != at]
+    found = [i for i in handed if i is not None]
+    if at is None or len(found) < len(handed):
+        return inputs, keys
+    moved = range(len(found)) if row.handed else (_without(keys[i], keys[at]) for i in found)
+    return [inputs[at], *(inputs[i] for i in found)], [None, *moved]
+
+
+def _at(keys: list[Key], argument: tuple[int, str]) -> int | None:
+    """Which of the inputs of a call is an argument, by its position or its name."""
+    return next((i for i, key in enumerate(keys) if i and key in argument), None)
+
+
+def _without(key: Key, left: Key) -> Key:
+    """A position where the argument at another one is not handed on."""
+    return key - 1 if isinstance(key, int) and isinstance(left, int) and left < key else key
 
 
 def _row_of(callee: Value) -> Row | None:
