@@ -209,3 +209,60 @@ def test_what_is_made_of_numbers_is_a_number(share: str) -> None:
 def test_what_is_made_of_data_may_have_a_graph(share: str) -> None:
     program = Program(SCHEDULED.format(share=share))
     assert [program.facts.flows.live(value) is not None for value in program.printed()] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("bands", "is_live"),
+    [
+        ("torch.fft.rfft(wave).abs()[..., :4]", False),
+        ("self.front(wave)[..., :4]", True),
+    ],
+    ids=["of what it is given", "by a network as well"],
+)
+def test_what_a_call_gives_for_one_argument_says_nothing_of_another_one(bands: str, is_live: bool) -> None:
+    program = Program(f"""
+class Restorer:
+    def __init__(self):
+        self.net, self.front = nn.Linear(8, 8), nn.Linear(8, 8)
+    def bands(self, wave):
+        return {bands}
+    def update(self, wave, wanted, restored):
+        tone = F.l1_loss(self.bands(restored), wanted)
+        (4 * tone).backward()
+    def step(self, wave):
+        self.update(wave, torch.zeros(8), self.net(wave))
+    def judge(self, wave):
+        print(self.bands(self.restore(wave)))
+    @torch.no_grad()
+    def restore(self, wave):
+        return self.net(wave)
+""")
+    assert (program.facts.flows.live(program.shown()) is not None) is is_live
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "number"),
+    [
+        ("else:\n            self.gallery.append(rows.cpu())", 0),
+        ("self.gallery.append(rows.cpu())", 1),
+        ("if self.looks:\n            self.gallery.append(rows.cpu())", 1),
+    ],
+)
+def test_a_backward_proves_nothing_of_the_other_branch(otherwise: str, number: int) -> None:
+    program = Program(f"""
+from runner import Runner
+class Matcher(Runner):
+    def __init__(self):
+        self.gallery = []
+    def handle(self, batch):
+        rows = self.model(batch)
+        loss = rows.pow(2).mean()
+        if self.is_train:
+            loss.backward()
+            self.optimizer.step()
+        {otherwise}
+    def run(self, loader):
+        for batch in loader:
+            self.handle(batch)
+""")
+    assert len(program.facts.insertions) == number

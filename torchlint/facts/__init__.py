@@ -19,6 +19,7 @@ from torchlint.facts.autograd.inference import Inference, Inferences
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.autograd.kept_clones import kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
+from torchlint.facts.autograd.other_branches import is_known_by_other_branch
 from torchlint.facts.autograd.phases import idle_phases
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.resting_memos import resting_memos
@@ -166,6 +167,7 @@ class Facts(Solved):
             if not self.unit_tests.is_brief(i.parts[0].value)
             and not objectives.hold_all_in(i.allocation, i.values())
             and not is_read_by_forward(self, i.holder)
+            and not all(is_known_by_other_branch(self, part.value, i.statement) for part in i.parts)
         ]
 
     @cached_property

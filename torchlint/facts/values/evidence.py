@@ -315,10 +315,15 @@ class Evidence:
         callees = self.solution.of(call.callee)
         if any(isinstance(a, Module) and a.allocation is not None for a in callees):
             return  # the graph may begin in any item of the sequence
-        results = [f.result for f in self.solution.functions_of(call) if f.result is not None]
-        if results:
-            for result in results:
-                self._prove_live(result, backward, seen)
+        functions = [f for f in self.solution.functions_of(call) if f.result is not None]
+        for function in functions:
+            given = self._made_of(function, call)
+            if given:
+                # What another call gives that passes something else has no graph for that.
+                self._prove_candidates(given, backward, seen)
+            elif function.result is not None:
+                self._prove_live(function.result, backward, seen)
+        if functions:
             return
         if call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None:
             self._prove_candidates([call.callee.inputs[0], *call.arguments], backward, seen)
@@ -352,6 +357,18 @@ class Evidence:
             self._prove_candidates(given, backward, seen)
         elif not is_of_method(call) and not self._may_carry.is_of_numbers(call):
             self._prove(call.callee, Module())
+
+    def _made_of(self, function: Function, call: Value) -> list[Value]:
+        """The arguments of a call, if what it gives has no other graph than theirs; nothing for the only call."""
+        if len(self.solution.callers[function]) == 1:
+            return []
+        atoms = [] if function.result is None else self.solution.of(function.result)
+        made_of = [atom.parameter for atom in atoms if isinstance(atom, Derived)]
+        if any(not isinstance(atom, Derived) and not is_graphless(atom) for atom in atoms):
+            return []
+        bound = self.solution.callers[function].get(call, {})
+        given = [bound.get(parameter) for parameter in made_of]
+        return [one for one in given if one is not None] if None not in given else []
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
         if any(isinstance(a, Module) and a.has_parameters for one in inputs for a in self.solution.of(one)):
