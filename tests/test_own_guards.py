@@ -142,7 +142,22 @@ def main(loader):
     return answer(nn.Linear(3, 3), loader)
 """
 
-USES = {"a block": BLOCK, "a decorator": DECORATOR}
+WRAPPER = """
+def scoring(function):
+    def scored(model, *rest, **named):
+        with quiet(model):
+            return function(model, *rest, **named)
+    return scored
+
+@scoring
+def answer(model, loader):
+    return [model(x).argmax(1).tolist() for x in loader]
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)
+"""
+
+USES = {"a block": BLOCK, "a decorator": DECORATOR, "a block in a decorator": WRAPPER}
 WRITTEN = {
     "off": {"off": "torch.no_grad()", "flag": "False"},
     "by a flag": {"off": "torch.set_grad_enabled(False)", "flag": "False"},
@@ -200,6 +215,7 @@ def test_what_looks_like_one_and_leaves_gradients_alone_does_not(
     tmp_path: Path, guard: str, *, elsewhere: bool
 ) -> None:
     assert found(tmp_path, guard.format(off='torch.autocast("cuda")'), BLOCK, elsewhere=elsewhere)
+    assert found(tmp_path, guard.format(off='torch.autocast("cuda")'), WRAPPER, elsewhere=elsewhere)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])

@@ -22,6 +22,7 @@ from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
     SWITCHES,
+    WRITTEN,
     may_guard,
     mode_of_argument,
     mode_of_guard,
@@ -74,7 +75,7 @@ class DefinitionBuilder(ExpressionBuilder):
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             filled = [value for value in self._decorate(function, node) if self._puts_away(value)]
             around = self.cls.syntax if self.cls is not None else None
-            function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
+            function.wraps = wrapping_mode(node, self._mode_written) or self.own_guards.of(node, around)
             function.alters, function.memoises = alters_arguments(node), makes_cache(self.scopes[node])
             function.converts = converts_result(node)
             if self.function.parent is None and switches_off(node, self.full_name):
@@ -98,6 +99,17 @@ class DefinitionBuilder(ExpressionBuilder):
         for decorator in filled:
             self._register(decorator, value)
         return value
+
+    def _mode_written(self, guard: cst.BaseExpression) -> Mode | None:
+        """The grad mode under what is written at a block: a guard of torch, or one of the project, of any file."""
+        named = guard.func if isinstance(guard, cst.Call) else guard
+        name = self.full_name(named)
+        if name in WRITTEN:
+            return WRITTEN[name]
+        if name is not None:
+            linked = self.linker.link(name)
+            return Mode.UNKNOWN if linked is None and may_guard(name) else _mode_of(linked)
+        return self.own_guards.named((dotted(named) or "").rpartition(".")[2])
 
     def _decorate(self, function: Function, node: cst.FunctionDef) -> list[Value]:
         """Say what the decorators of a function do to it; gives what they are."""
@@ -265,12 +277,19 @@ def entered_mode(manager: Value) -> Mode | None:
 
 
 def _mode_by(maker: Value) -> Mode | None:
-    if isinstance(maker.reference, Class):
-        entering = maker.reference.method(ENTERING)
-        bases = (SWITCHES[base] for base in maker.reference.all_bases() if base in SWITCHES)
+    return _mode_of(maker.reference if isinstance(maker.reference, Class) else _function_of(maker))
+
+
+def _mode_of(defined: object) -> Mode | None:
+    """The grad mode in a block under what a class or a function of the project makes."""
+    if isinstance(defined, Class):
+        entering = defined.method(ENTERING)
+        bases = (SWITCHES[base] for base in defined.all_bases() if base in SWITCHES)
         return next(bases, None) if entering is None else entering.wraps
-    function = _function_of(maker)
-    return function.wraps if function is not None else None
+    if not isinstance(defined, Function):
+        return None
+    defined.open()
+    return defined.wraps
 
 
 def _function_of(decorator: Value) -> Function | None:

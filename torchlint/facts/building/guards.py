@@ -103,26 +103,26 @@ def _sets(node: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> 
     return isinstance(node, cst.Call) and len(node.args) == 1 and full_name(node.func) in SETTERS
 
 
-def wrapping_mode(decorator: cst.FunctionDef, full_name: Callable[[cst.CSTNode], str | None]) -> Mode | None:
+def wrapping_mode(decorator: cst.FunctionDef, mode_of: Callable[[cst.BaseExpression], Mode | None]) -> Mode | None:
     """The grad mode in which a decorator of the project runs what it decorates; None where it leaves the mode alone.
 
     Args:
         decorator: a function with a function in it that calls what the outer one is given, or one that makes such.
-        full_name: reads the file's imports.
+        mode_of: the mode under what is written at a block, or as a decorator.
     """
     if not isinstance(decorator.body, cst.IndentedBlock):
         return None
     given = {parameter.name.value for parameter in decorator.params.params}
     for inner in decorator.body.body:
         if isinstance(inner, cst.FunctionDef):
-            found = _mode_around_call(inner, given, full_name) or wrapping_mode(inner, full_name)
+            found = _mode_around_call(inner, given, mode_of) or wrapping_mode(inner, mode_of)
             if found is not None:
                 return found
     return None
 
 
 def _mode_around_call(
-    wrapper: cst.FunctionDef, given: set[str], full_name: Callable[[cst.CSTNode], str | None]
+    wrapper: cst.FunctionDef, given: set[str], mode_of: Callable[[cst.BaseExpression], Mode | None]
 ) -> Mode | None:
     """The mode in which a function calls one of ``given``: by a block around the call, or by its own decorator."""
     blocks = [(node, [item.item for item in node.items]) for node in walk_scope(wrapper) if isinstance(node, cst.With)]
@@ -131,8 +131,7 @@ def _mode_around_call(
         body = node.body if isinstance(node, cst.With) else wrapper.body
         calls = (inner.func for inner in walk_scope(body) if isinstance(inner, cst.Call))
         if any(isinstance(called, cst.Name) and called.value in given for called in calls):
-            names = (full_name(guard.func if isinstance(guard, cst.Call) else guard) or "" for guard in guards)
-            modes = [WRITTEN[name] for name in names if name in WRITTEN]
-            if modes:
-                return modes[0]
+            found = next(filter(None, map(mode_of, guards)), None)
+            if found is not None:
+                return found
     return None
