@@ -1850,14 +1850,55 @@ def test_to_a_network_that_is_evaluated_nothing_returns_that_is_made_in_training
         ("SlidingWindowInferer(4)(x, model)", 1),
         ("SlidingWindowInferer(4)(inputs=x, network=model)", 1),
         ("run(x, 4, 2, model)", 0),
+        ("odeint(model, x, times)[-1]", 1),
+        ("odeint(model, x, t=times, method='rk4')[-1]", 1),
+        ("odeint(func=model, y0=x, t=times)[-1]", 1),
+        ("odeint(*given)", 0),
+        ("odeint(model, x)", 0),
     ],
 )
 def test_functions_that_run_the_network_that_they_are_given(run: str, number: int) -> None:
     body = f"""
 from monai.inferers import SlidingWindowInferer, sliding_window_inference as windows
+from torchdiffeq import odeint
 from elsewhere import run
-def judge(model, loader, given):
+def judge(model, loader, given, times):
     model.eval()
     return [{run}.argmax(1) for x in loader]
+"""
+    assert len(found(body)) == number
+
+
+@pytest.mark.parametrize(
+    ("kept", "number"),
+    [
+        ("beam = sorted(grown)[:width]", 1),
+        ("beam = [one for one in grown[:width] if one[1]]", 1),
+        ("beam = grown[-width:]", 1),
+        ("beam = grown[:width]; outs.append(state)", 0),
+    ],
+)
+def test_states_that_stand_beside_the_tokens_of_a_beam_stay_behind(kept: str, number: int) -> None:
+    body = f"""
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(8, 8), nn.Linear(8, 30)
+    def read(self, x, width):
+        outs, beam = [], [(0.0, [1], torch.zeros(1, 8))]
+        for _ in range(50):
+            grown = []
+            for score, tokens, state in beam:
+                state = self.cell(x, state)
+                best = self.out(state)[0].log_softmax(0).topk(width)
+                grown += [(score + s, tokens + [t], state) for s, t in zip(best[0].tolist(), best[1].tolist())]
+            {kept}
+        outs.append([token for token in beam[0][1] if token != 1])
+        return outs
+def judge(model, loader):
+    model.eval()
+    return [model.read(x, 4) for x in loader]
+def main(loader):
+    judge(Reader(), loader)
 """
     assert len(found(body)) == number

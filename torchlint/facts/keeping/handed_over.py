@@ -21,6 +21,7 @@ from torchlint.facts.values.choices import choices, held_in
 from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, readers_of
+from torchlint.facts.values.writing import is_slice
 from torchlint.syntax.filling_names import INSERTING
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class HandedOver:
         places, made = [p for p in homes if isinstance(p, Place)], [v for v in homes if isinstance(v, Value)]
         if len(places) != 1 or len(made) != 1:
             return None
+        if any(map(is_slice, self.solution.stored.get(places[0], ()))):
+            return None  # what is older goes
         if places[0].owner is self.facts.graph.module:
             return places[0].path, places[0], made[0]
         is_method = call is not None and call.callee.op is Op.ATTRIBUTE and bool(call.callee.inputs)

@@ -316,12 +316,13 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Container):
         if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
             return PLAIN
+        taken = _slice_of(value)
+        if taken is not None and (taken.lower is None or not _has_places(solution, atom.allocation, value)):
+            return frozenset([atom])  # its items have the same places there, or none
         found = solution.load(atom.allocation, key, value)
         if atom.allocation.function.is_foreign:
             found = of_its_calls(solution, value, found, atom.allocation.function)
-        written = value.syntax if value.op is Op.SUBSCRIPT else None
-        is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
-        return found | {atom} if is_slice else found
+        return found if taken is None else found | {atom}
     if isinstance(atom, Tensor | Derived | Argument):
         # What has items by name, or is unpacked, may be no tensor after all: a number of examples beside a loss.
         is_named = isinstance(key, str) and value.op is Op.SUBSCRIPT
@@ -342,6 +343,20 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         metrics = frozenset(a for a in held if isinstance(a, FrameworkObject))
         return (known or frozenset([Module(atom.has_parameters)])) | metrics
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _has_places(solution: Solution, container: Value, reader: Value) -> bool:
+    """Whether it is told of items of a container where in it they stand; ``reader`` is run again when that changes."""
+    solution.watch(container, reader)
+    keys = [*(key for key, _ in solution.held.get(container, ())), *solution.fields.get(container, {})]
+    return any(isinstance(key, int) for key in keys)
+
+
+def _slice_of(value: Value) -> cst.Slice | None:
+    """``rows[:2]``: which part of a sequence a SUBSCRIPT takes; None where it takes an item."""
+    written = value.syntax if value.op is Op.SUBSCRIPT else None
+    first = written.slice[0].slice if type(written) is cst.Subscript else None
+    return first if type(first) is cst.Slice else None
 
 
 def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str | int | None) -> Abstract:
