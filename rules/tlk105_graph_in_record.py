@@ -96,7 +96,9 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
     if record.kept is not record.statement:
         elsewhere = (" (line ", LineOf(record.kept), ")")
     through = f" by `{record.into}`" if record.into not in ("", record.name) else ""
-    advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
+    advice = f"hand over `{facts.detached(kept)}`"
+    if record.trained:
+        advice = "put detached tensors there" if record.kept is record.statement else "keep it out of the record"
     if record.returned:
         advice = "detach what is kept there"
     level, memory, cost = retention.level, retention.memory, retention.cost()

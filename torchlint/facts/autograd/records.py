@@ -144,9 +144,10 @@ class Records:
         found = []
         for by in dict.fromkeys(one.by for one in handed):
             parts = tuple(dict.fromkeys(one.part for one in handed if one.by is by))
-            trained = by in self.flows.trained
+            trained = by in self.flows.trained or any(part.value in self._read_for_training for part in parts)
             into = self.facts.called(by) if by.op is Op.CALL else ""
-            statement = self.facts.statement_of(by)
+            is_far = trained and store.function is not by.function
+            statement = store.statement if is_far else self.facts.statement_of(by)
             elsewhere = any(part.value.function.is_foreign for part in parts)
             found.append(
                 Record(
@@ -163,6 +164,12 @@ class Records:
                 )
             )
         return found
+
+    @cached_property
+    def _read_for_training(self) -> frozenset[Value]:
+        """What records were made with for fields that the program trains on."""
+        trained, given = self.flows.trained, self.flows.ancestry.given_for_fields
+        return frozenset(one for read, values in given.items() if read in trained for one in values)
 
     def _inside(
         self,

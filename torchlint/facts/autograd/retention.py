@@ -15,6 +15,7 @@ from torchlint.facts.keeping.left_fields import left_in
 from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import is_read_where_made
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
 
@@ -33,6 +34,7 @@ class Retention:
         backward: that backward.
         passed: the call that hands the value to the function which keeps it, if another one made it.
         inferred: True when the value comes from inference with gradients on, which TLK201 reports.
+        in_doubt: True when nobody knows whether gradients are on there: who calls it may switch them off.
     """
 
     value: Value
@@ -41,10 +43,13 @@ class Retention:
     backward: Backward | None
     passed: Value | None
     inferred: bool
+    in_doubt: bool = False
 
     @property
     def level(self) -> Level:
-        """WARNING when only graph nodes stay, ERROR when activations do."""
+        """WARNING when only graph nodes stay, ERROR when activations do; a NOTE where that is in doubt."""
+        if self.in_doubt:
+            return Level.NOTE
         return Level.WARNING if self.spent else Level.ERROR
 
     @property
@@ -127,9 +132,12 @@ def retention_in(
 
 def _read_back(facts: Facts) -> set[Value]:
     """What records were made with for fields that are read later, and that a backward runs over there."""
-    flows = facts.flows
-    given = (one for field, given in flows.ancestry.given_for_fields.items() if field in flows.trained for one in given)
-    return set(reached(given, partial(_passed_for, facts)))
+    read = (
+        given
+        for field, given in facts.flows.ancestry.given_for_fields.items()
+        if field in facts.flows.trained and not is_read_where_made(facts.solution, field, given)
+    )
+    return set(reached((one for given in read for one in given), partial(_passed_for, facts)))
 
 
 def _passed_for(facts: Facts, value: Value) -> Sequence[Value]:
@@ -206,7 +214,8 @@ def cost_of(facts: Facts, use: Use) -> Retention:
     # A parameter, or an activation whose layer is trained elsewhere, leaves nodes and no bytes.
     spent = flows.is_spent(value) or flows.live(value) is None
     backward = _backward_of(facts, value) if spent else None
-    return Retention(value, facts.name_of(use), spent, backward, facts.flows.passed_by(value), inferred)
+    in_doubt = inferred and facts.inferences.found[value.function].is_in_doubt
+    return Retention(value, facts.name_of(use), spent, backward, facts.flows.passed_by(value), inferred, in_doubt)
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:

@@ -45,6 +45,19 @@ def given_for_field(solution: Known, field: Value) -> list[Value] | None:
     return _given(solution, field.inputs[0], kept[0], NESTING)
 
 
+def is_read_where_made(solution: Known, field: Value, given: Sequence[Value]) -> bool:
+    """Whether the record of which an ATTRIBUTE is read comes from who makes it of that, and out of no container.
+
+    Args:
+        solution, field: as of :func:`given_for_field`.
+        given: what that gives.
+    """
+    (kept,) = stored_at(solution, field)
+    made = list(ends([field.inputs[0]], partial(_behind, solution, kept.function)))
+    written = {argument for one in made for argument in one.arguments}
+    return all(_makes(solution, kept.function.owner, one) for one in made) and written.issuperset(given)
+
+
 def calls_between(solution: Known, field: Value) -> list[Value]:
     """The calls that give on the record of which an ATTRIBUTE is read, from who reads it to who makes it.
 
