@@ -1364,3 +1364,35 @@ def main(x, y, unsure):
 
 def test_a_model_that_is_fitted_again_by_functions_of_the_turn_has_its_own_optimizer() -> None:
     assert built(REFIT) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "functools.partial(optim.Adam, lr=cfg.lr)",
+        "functools.partial(optim.Adam, **cfg.optimizer)",
+        "functools.partial(KINDS[cfg.kind], **cfg.optimizer)",
+        "factory(cfg)",
+    ],
+)
+def test_a_partial_that_an_object_keeps_builds_what_it_is_made_for(made: str) -> None:
+    source = f"""
+KINDS = {{'adam': optim.Adam, 'adamw': optim.AdamW}}
+def factory(cfg):
+    options = dict(cfg.optimizer)
+    return functools.partial(KINDS[options.pop('type')], **options)
+class Engine:
+    def __init__(self, net, cfg):
+        self.net, self.make = net, {made}
+    def step(self, x):
+        optimizer = self.make(self.net.parameters())
+        loss = self.net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+def run(cfg, loader):
+    engine = Engine(nn.Linear(3, 3), cfg)
+    for x in loader:
+        engine.step(x)
+"""
+    assert built(source) == ["self.make by loop"]

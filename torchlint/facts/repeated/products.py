@@ -25,6 +25,7 @@ from torchlint.facts.values.domain import (
     FunctionReference,
     Instance,
     Module,
+    Partial,
     Tool,
     sorted_values,
 )
@@ -138,8 +139,9 @@ class Products:
         return Product("module", self._has_parameters(cls) and not is_shell, is_shell=is_shell)
 
     def _of_table(self, call: Value) -> Product | None:
-        """``OPTIMIZERS[name](parameters)``: what all classes of a table are."""
-        bounds = list(called(self.solution, call)) if call.callee.op is not Op.ATTRIBUTE else []
+        """``OPTIMIZERS[name](parameters)``, ``self.make(parameters)``: what all classes of a table or a partial are."""
+        is_made = all(isinstance(atom, Partial) for atom in self.solution.final(call.callee))
+        bounds = list(called(self.solution, call)) if is_made or call.callee.op is not Op.ATTRIBUTE else []
         products = {
             self._of_external(call, bound.atom.name) if isinstance(bound.atom, External) else None for bound in bounds
         }

@@ -116,7 +116,7 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         return _chosen(solution, value, arguments)
     if meaning is Meaning.COLLECTS:
         return collected(solution, value, name, arguments)
-    if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
+    if meaning is Meaning.BINDS and arguments and _is_told_what_it_binds(value, arguments[0]):
         partial = Partial(value)
         hand_over(solution, partial)
         return frozenset([partial])
@@ -127,6 +127,11 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
     if meaning is Meaning.SUPER and value.function.owner is not None:
         return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
     return object_made(solution, value, name)
+
+
+def _is_told_what_it_binds(partial: Value, task: Abstract) -> bool:
+    """Whether no star hides what a partial gives, or what it calls is a library's, of which that says nothing more."""
+    return None not in partial.keys[1:] or all(isinstance(atom, External) for atom in task)
 
 
 def _chosen(solution: Solution, call: Value, arguments: list[Abstract]) -> Abstract:
