@@ -13,6 +13,7 @@ from torchlint.facts.building.beginnings import NOTHING
 from torchlint.facts.building.first_times import FirstTimes
 from torchlint.facts.building.names import ScopeNames, changes_receiver, constant_key, path_of
 from torchlint.facts.building.narrowing import narrowings
+from torchlint.facts.building.properties import set_property
 from torchlint.facts.building.resetting import Resetting, Settings
 from torchlint.facts.building.state import State
 from torchlint.facts.summaries.imports import Imports
@@ -251,6 +252,7 @@ class Context(ABC):
             self.state.bind(path, value)
         if base.op is not Op.EXTERNAL:
             self.keep(_kind(added), value, syntax, added=added, holder=base, attribute=target.attr.value, target=target)
+            set_property(self, base, target, value)
         owner = self.function.owner
         if owner is not None and base in self.function.parameters[:1] and _is_parameter(value):
             owner.has_own_parameters = True

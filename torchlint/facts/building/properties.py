@@ -1,18 +1,25 @@
-"""The methods of a class by name, and which attributes its properties stand for."""
+"""The methods of a class by name, which attributes its properties stand for, and what runs when one is assigned."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.building.names import path_of
-from torchlint.facts.values.graph import Class, Function
+from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.program import SETTER
+
+if TYPE_CHECKING:
+    from torchlint.facts.building.context import Context
 
 
 def keep_method(cls: Class, function: Function) -> None:
     """Put a method into its class; what assigns or deletes a property leaves the name to what reads it."""
     name, accessors = function.name, [decorator.rpartition(".")[2] for decorator in function.decorators]
     if "setter" in accessors:
-        cls.setters[name] = function
+        function.name += SETTER
+        cls.methods[function.name] = function
         if _attribute_set(function) != cls.fronts.get(name):
             cls.fronts.pop(name, None)
     elif "deleter" not in accessors:
@@ -20,6 +27,19 @@ def keep_method(cls: Class, function: Function) -> None:
         attribute = _attribute_got(function) if function.is_property else None
         if attribute is not None:
             cls.fronts[name] = attribute
+
+
+def set_property(builder: Context, base: Value, target: cst.Attribute, value: Value) -> None:
+    """``stats.loss = value``: of an object whose class has such a property, the call of what that does with it.
+
+    Nothing where no class of the file has one that does more than keep what it is given.
+    """
+    name = target.attr.value
+    owner = builder.function.owner if base in builder.function.parameters[:1] else None
+    classes = builder.graph.classes if owner is None else owner.lineage()
+    if any(name + SETTER in cls.methods and name not in cls.fronts for cls in classes):
+        setter = builder.make(Op.ATTRIBUTE, (base,), target, name=name + SETTER)
+        builder.make(Op.CALL, (setter, value), target, keys=(None, 0), name=setter.name)
 
 
 def _attribute_got(getter: Function) -> str | None:

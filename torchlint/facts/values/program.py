@@ -255,6 +255,10 @@ class Function:
         return any(name == "property" or name.endswith("cached_property") for name in self.decorators)
 
 
+SETTER = ".setter"
+"""How the name of the method ends that runs when a property is assigned."""
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class Class:
     """A class of the file, or one that it imports from its project.
@@ -266,7 +270,6 @@ class Class:
         read: those of ``bases`` that stand in other files of the project and are among ``parents``.
         decorators: full dotted names.
         methods: its own methods by name; a property stands for the function that reads it.
-        setters: by the name of a property, what runs when it is assigned.
         fronts: by the name of a property, the attribute that it gives and takes as it is.
         has_own_parameters: its methods put an ``nn.Parameter`` on ``self``, which only a module takes note of.
         has_parameters: its methods take the first of its parameters, whatever they are.
@@ -284,7 +287,6 @@ class Class:
     read: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
-    setters: dict[str, Function] = field(default_factory=dict)
     fronts: dict[str, str] = field(default_factory=dict)
     has_own_parameters: bool = False
     has_parameters: bool = False
@@ -338,7 +340,7 @@ class Class:
 
     def setter(self, name: str) -> Function | None:
         """What runs when an instance's property ``name`` is assigned, or None."""
-        return next((cls.setters[name] for cls in self.lineage() if name in cls.setters), None)
+        return self.method(name + SETTER)
 
     def kept_as(self, name: str) -> str:
         """The attribute in which an instance keeps what is read and assigned under ``name``."""
