@@ -79,6 +79,33 @@ def test_what_a_layer_computes_from_its_input_while_it_trains(lines: dict[str, s
     assert supposed(source.replace(", index)", ")") if "index" in lines else source) == names
 
 
+@pytest.mark.parametrize(
+    ("mean", "names"),
+    [
+        ("total.detach().sum() / max(count, 1)", []),
+        ("total.sum() / max(count, 1)", ["self.mean"]),
+        ("total.detach().sum() / count.clamp(min=1)", ["self.mean"]),
+    ],
+)
+def test_a_count_that_a_layer_is_called_with_is_a_number_where_it_is_held_against_one(
+    mean: str, names: list[str]
+) -> None:
+    source = f"""
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+    def follow(self, total, count):
+        mean = {mean}
+        self.mean = 0.9 * self.mean + 0.1 * mean
+    def forward(self, x, batch):
+        if self.training:
+            self.follow(x, batch["rows"])
+        return x
+"""
+    assert supposed(source) == names
+
+
 CRITERION = """
 import torch.nn.functional as F
 class Centred(nn.Module):

@@ -332,12 +332,16 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or is_asked_for(self.solution, call) or self._is_brief(call):
             return False
-        if self.left_out.has_no_weights(call) or is_target_of_step(self.flows, call):
+        if self.left_out.has_no_weights(call) or self.left_out.takes_arrays(call):
+            return False
+        if is_target_of_step(self.flows, call):
             return False
         if call in self.left_out.layers or is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
         if self.elsewhere.infers(call):
             return not self.on_a_dummy(call)
+        if self._run_forwards.are_surely_not_in(call):
+            return False
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
             is_unseen = is_unseen or self._methods.is_detached(call) or self._methods.gives_scores(call)
@@ -356,9 +360,9 @@ class Inferences:
             return False  # a subclass may differentiate as well, and a dummy is no data
         if call in self.left_out.prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
-        if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):
+        if self.steps.calls_module(call) or self._prompts.are_of(call):
             return True
-        return self._run_forwards.are_in(call)
+        return self._run_forwards.are_in(call) or self._methods.is_in_evaluation(call)
 
     def _is_told_of(self, call: Value) -> bool:
         """Whether a framework says that an object runs networks when called: it encodes a prompt, or scores models."""

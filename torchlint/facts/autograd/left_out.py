@@ -25,6 +25,10 @@ WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
 
 
+CONVERTING = "astype"
+"""A method that arrays of NumPy have, and tensors have not."""
+
+
 class LeftOut:
     """Says of the calls of one file which ones are left out of its inference, whatever becomes of their graph."""
 
@@ -82,6 +86,12 @@ class LeftOut:
         """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
         atoms = self.solution.final(call.callee)
         return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
+
+    def takes_arrays(self, call: Value) -> bool:
+        """``self.encoder(ids.astype(np.int32))`` of what is not seen: no network of torch is given arrays of NumPy."""
+        atoms = self.solution.final(call.callee)
+        is_seen = any(isinstance(atom, Instance) and is_module_class(atom.cls) for atom in atoms)
+        return not is_seen and any(one.op is Op.CALL and one.name == CONVERTING for one in call.arguments)
 
     @cached_property
     def layers(self) -> frozenset[Value]:

@@ -10,6 +10,9 @@ from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 
+KNOWN = ("torch.", "builtins.")
+"""How the full names of the functions begin of which it is known what they do."""
+
 
 class RunForwards:
     """Answers whether a call of a function of this file runs a forward."""
@@ -24,6 +27,24 @@ class RunForwards:
         """Whether a CALL runs a forward whose graph it gives back."""
         callees = self.solution.functions_of(call)
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    def are_surely_not_in(self, call: Value) -> bool:
+        """Whether all that a CALL of a method may run is seen, and calls functions of torch and Python alone."""
+        callees = self.solution.functions_of(call)
+        inner = (one for callee in callees for one in self.steps.calls_in(callee))
+        return (
+            bool(callees)
+            and call.callee.op is Op.ATTRIBUTE
+            and not any(callee.is_foreign or is_forward(callee) for callee in callees)
+            and all(map(self._runs_no_forward, inner))
+        )
+
+    def _runs_no_forward(self, call: Value) -> bool:
+        """Whether a CALL is of a function of torch or Python, or makes a record of what it is given."""
+        if call.callee.op is Op.EXTERNAL:
+            return call.callee.name.startswith(KNOWN)
+        made = self.solution.functions_of(call)
+        return bool(made) and not any(one.is_written for one in made)
 
     def _begins_in_module(self, call: Value) -> bool:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""

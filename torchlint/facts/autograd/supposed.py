@@ -166,7 +166,7 @@ class Suppositions:
             return self.solution.arguments_of(value)
         if value.op is not Op.CALL or not self.facts.modes.records(value):
             return []
-        if value.callee.op is Op.ATTRIBUTE and value.callee.name in ENDS:
+        if (value.callee.op is Op.ATTRIBUTE and value.callee.name in ENDS) or _is_number_within(value):
             return []
         results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
         receiver = list(value.callee.inputs[:1]) if value.callee.op is Op.ATTRIBUTE else []
@@ -182,6 +182,12 @@ class Suppositions:
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
+
+
+def _is_number_within(call: Value) -> bool:
+    """``max(count, 1)``: whether a CALL is Python's own for the larger or smaller of numbers, one of them written."""
+    is_pick = call.callee.op is Op.EXTERNAL and call.callee.name in ("builtins.max", "builtins.min")
+    return is_pick and any(given.op is Op.CONSTANT for given in call.arguments)
 
 
 def _asks_for_training(test: cst.BaseExpression) -> bool:

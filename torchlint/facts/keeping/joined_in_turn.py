@@ -28,11 +28,13 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.data_passes import counts_through_tensor, is_over_few
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.turn import Repetition, Turn
-from torchlint.facts.values.choices import with_joins
+from torchlint.facts.values.choices import choices, with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import places_of, readers_of, stored_at
+from torchlint.facts.values.parameters import is_own_object
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.syntax.tree import dotted
@@ -102,12 +104,7 @@ class JoinedInTurn:
 
     def _is_filled_by_others(self, old: Value, method: Function) -> bool:
         """Whether another file calls the method of a collector in a loop, and there none that reads what it has."""
-        places = set(places_of(self.solution, old))
-        readers = {
-            value.function
-            for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE)
-            if not places.isdisjoint(places_of(self.solution, value))
-        }
+        readers = {value.function for value in readers_of(self.solution, places_of(self.solution, old))}
         return self.facts.repeats(method.name, sorted({reader.name for reader in readers if reader is not method}))
 
     def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
@@ -151,6 +148,8 @@ class JoinedInTurn:
         """Whether an item of a join is what the join of the last turn gave, kept under one name."""
         if item.op is Op.PHI and item in self.solution.loop_variables:
             return call in with_joins(list(item.inputs[1:]))
+        if item.op is Op.ATTRIBUTE and is_forward(call.function) and _is_given(item.inputs[0]):
+            return False  # the batch of a step, on which each layer goes on
         kept = stored_at(self.solution, item)
         if item.op is Op.SUBSCRIPT and item.keys[0] is not None:
             holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
@@ -267,6 +266,13 @@ class JoinedInTurn:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _is_given(value: Value) -> bool:
+    """Whether a function is given an object, be it that something made of it stands in its place."""
+    found = choices(value)
+    made_of = [choice for one in found if one.op is Op.CALL for given in one.arguments for choice in choices(given)]
+    return any(one.op is Op.PARAMETER and not is_own_object(one) for one in (*found, *made_of))
 
 
 def _begins(test: cst.If) -> bool:

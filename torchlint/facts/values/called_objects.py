@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Kind, Op, Value
@@ -78,7 +80,7 @@ class CalledObjects:
 
     def _answers(self, calls: list[Value]) -> bool:
         return bool(calls) and all(
-            call.users and call.arguments and not any(map(self._is_of_optimizer, call.arguments)) for call in calls
+            _is_used(call) and call.arguments and not any(map(self._is_of_optimizer, call.arguments)) for call in calls
         )
 
     def _makes_room(self, moved: Value) -> bool:
@@ -104,6 +106,17 @@ class CalledObjects:
     def _is_of_optimizer(self, argument: Value) -> bool:
         hands_out = argument.op is Op.CALL and argument.callee.name == "parameters"
         return hands_out or any(isinstance(atom, Tool) for atom in self.solution.of(argument))
+
+
+def _is_used(call: Value) -> bool:
+    """Whether what a CALL gives is more than yes or no: a trigger that says when, and has a state, is no network."""
+    return any(not _is_test(user) for user in call.users)
+
+
+def _is_test(user: Value) -> bool:
+    """``not trigger(manager)``, ``is_first or trigger(manager)`` of which only the truth is asked."""
+    is_alternative = user.op is Op.PHI and isinstance(user.syntax, cst.BooleanOperation)
+    return (user.op is Op.COMPARISON and user.name == "Not") or (is_alternative and all(map(_is_test, user.users)))
 
 
 def _is_of_modules(name: str) -> bool:
