@@ -621,3 +621,32 @@ def test_a_field_is_told_where_its_object_is_made() -> None:
     assert found.name == "Carry.h"
     assert "Carry(h, carry.steps + 1)" in Program("").facts.code(found.statement)
     assert carried(TRAINING + PARTS + FIELD.format(kept="h.detach()")) == []
+
+
+@pytest.mark.parametrize("again", ["", "        ahead = State(self.cell(x, state.level), 0.5)\n"])
+def test_a_state_in_a_record_is_told_where_the_record_is_made(again: str) -> None:
+    source = f"""
+from typing import NamedTuple
+import torch
+from torch import nn
+class State(NamedTuple):
+    level: torch.Tensor
+    trust: float
+class Tracker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+    def follow(self, state, x):
+{again}        return State(self.cell(x, state.level), 1.0)
+    def begin(self):
+        return State(torch.zeros(1, 8), 0.0)
+def track(readings):
+    tracker = Tracker().eval()
+    state = tracker.begin()
+    for x in readings:
+        state = tracker.follow(state, x)
+        print(state.level.detach().numpy())
+"""
+    told = [finding.line for finding in check_source(source) if finding.code == "TLK104"]
+    assert len(told) == 1
+    assert "State(self.cell" in source.splitlines()[told[0] - 1]

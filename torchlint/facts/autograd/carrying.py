@@ -176,9 +176,10 @@ class CarriedStates:
         """Where a state is stored, and as what: in a field of a data class where an object of it is made."""
         callers = {} if store.function.is_written else self.solution.callers.get(store.function, {})
         given = ((call, passed.get(store.value)) for call, passed in callers.items())
-        calls = [call for call, value in given if value is not None and self.flows.carries(value)]
-        if len(calls) == 1 and calls[0].statement is not None and store.function.owner is not None:
-            return calls[0].statement, f"{store.function.owner.name}.{store.attribute}"
+        calls = (call for call, value in given if value is not None and self.flows.carries(value))
+        made = min(calls, key=lambda call: call.index, default=None)
+        if made is not None and made.statement is not None and store.function.owner is not None:
+            return made.statement, f"{store.function.owner.name}.{store.attribute}"
         return store.statement, text_of(store.target, store.value)
 
     def _put(self, store: Store) -> Value:
