@@ -181,6 +181,57 @@ def test_a_guard_of_ones_own_holds(tmp_path: Path, guard: str, mode: str, use: s
     assert found(tmp_path, GUARDS[guard].format(**WRITTEN[mode]), USES[use], elsewhere=elsewhere) == []
 
 
+STACK = """
+def quiet(model):
+    stack = ExitStack()
+    stack.callback(model.train, model.training)
+    {entered}
+    return {given}
+"""
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("given", ["stack", "stack.pop_all()"])
+def test_a_stack_that_has_entered_one_is_a_guard(tmp_path: Path, given: str, *, elsewhere: bool) -> None:
+    guard = STACK.format(entered="stack.enter_context(torch.no_grad())", given=given)
+    assert found(tmp_path, guard, BLOCK, elsewhere=elsewhere) == []
+
+
+def test_a_stack_without_one_is_none(tmp_path: Path) -> None:
+    guard = STACK.format(entered="stack.enter_context(torch.autocast('cuda'))", given="stack")
+    assert found(tmp_path, guard, BLOCK, elsewhere=False) == ["main.py: TLK201 warning"]
+
+
+STACKED = """
+import functools
+def scoring(function):
+    @functools.wraps(function)
+    def scored(model, *rest, **named):
+        with ExitStack() as stack:
+            stack.enter_context({off})
+            return function(model, *rest, **named)
+    return scored
+"""
+
+SCORED = """
+@scoring
+def answer(model, loader):
+    return [model(x).argmax(1).tolist() for x in loader]
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)
+"""
+
+
+def test_a_decorator_may_enter_it_by_a_stack(tmp_path: Path) -> None:
+    assert found(tmp_path, STACKED.format(off="torch.no_grad()"), SCORED, elsewhere=False) == []
+
+
+def test_a_decorator_that_enters_another_is_no_guard(tmp_path: Path) -> None:
+    guard = STACKED.format(off="torch.autocast('cuda')")
+    assert found(tmp_path, guard, SCORED, elsewhere=False) == ["main.py: TLK201 warning"]
+
+
 SCORING = """
 import torch
 
@@ -188,6 +239,23 @@ def score(model, loader):
     model.eval()
     return [model(x).argmax(1).tolist() for x in loader]
 """
+
+STACKED_CALLER = """
+from scoring import score
+
+@scoring
+def answer(model, loader):
+    return score(model, loader)
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)
+"""
+
+
+def test_what_it_calls_of_another_file_is_guarded_too(tmp_path: Path) -> None:
+    main = HEAD + STACKED.format(off="torch.no_grad()") + STACKED_CALLER
+    assert Project(tmp_path, {"scoring.py": SCORING, "main.py": main}).found() == []
+
 
 CALLER = """
 from scoring import score

@@ -75,3 +75,52 @@ def test_a_file_that_calls_its_own_callback_openly_relays_no_guard(tmp_path: Pat
     own = WATCHERS + "\n    def rehearse(seen, forecast):\n        RollsForward(forecast).on_rest(seen)\n"
     files = {"weather.py": WEATHER, "watchers.py": own, "station.py": GUARDED}
     assert Project(tmp_path, files).found() == TOLD
+
+
+TASK = """
+    from torch import nn
+
+    class Task(nn.Module):
+        def __init__(self, encoder):
+            super().__init__()
+            self.encoder = encoder
+
+        def decode(self, x):
+            raise NotImplementedError
+"""
+HEADS = """
+    from torch import nn
+    from task import Task
+
+    class Intent(Task):
+        def decode(self, x):
+            return self.encoder(x).argmax(-1)
+
+    def make():
+        return Intent(nn.Linear(4, 4))
+"""
+ENGINE = """
+    from task import Task
+
+    def wrong(task: Task, loader):
+        task.eval()
+        return [task.decode(x).tolist() for x in loader]
+"""
+RUN = """
+    import torch
+    from engine import wrong
+    from heads import make
+
+    def main(loader):
+        task = make()
+        with torch.{guard}:
+            return wrong(task, loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "found"), [("no_grad()", []), ("autocast('cuda')", ["heads.py: TLK201 warning"])], ids=["guarded", "open"]
+)
+def test_who_calls_it_may_know_its_base_only(tmp_path: Path, guard: str, found: list[str]) -> None:
+    files = {"task.py": TASK, "heads.py": HEADS, "engine.py": ENGINE, "run.py": RUN.format(guard=guard)}
+    assert Project(tmp_path, files).found("heads.py", "task.py", "engine.py", "run.py") == found

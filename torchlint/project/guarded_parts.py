@@ -10,7 +10,17 @@ from typing import TypeAlias
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["GUARD", "SETTER", "called_guarded", "guarded_parts", "guarded_runners", "is_guard", "may_guard"]
+__all__ = [
+    "ENTERING",
+    "GUARD",
+    "SETTER",
+    "called_guarded",
+    "entered_by",
+    "guarded_parts",
+    "guarded_runners",
+    "is_guard",
+    "may_guard",
+]
 
 GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 """What a text mentions that may switch gradients off."""
@@ -18,6 +28,9 @@ GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 SETTER = "set_grad_enabled"
 """What switches gradients off or on, for all that comes after it."""
 
+
+ENTERING = "__enter__"
+"""The method of an object that runs before the block."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -125,7 +138,7 @@ def _parts(
                 pending.append((child, is_off, on_in))
             else:
                 yield child, is_off
-                is_off = _switched(child, is_off, otherwise=is_guarded)
+                is_off = _switched(child, guards, is_off, otherwise=is_guarded)
 
 
 _HOLD_STATEMENTS = (
@@ -134,12 +147,24 @@ _HOLD_STATEMENTS = (
 )  # fmt: skip
 
 
-def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
-    """Whether gradients are off after a statement: ``torch.set_grad_enabled(False)`` holds until they are on again."""
+def _switched(node: ast.AST, guards: frozenset[str], is_off: bool, *, otherwise: bool) -> bool:
+    """Whether gradients are off after a statement: ``torch.set_grad_enabled(False)`` holds until they are on again.
+
+    So does what a stack enters, until that is left.
+    """
     call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    if call is None or last_name(call.func) != SETTER:
+    if call is None:
         return is_off
+    if last_name(call.func) != SETTER:
+        return is_off or any(is_guard(one, guards) for one in entered_by(call))
     return is_guard(call, frozenset()) or otherwise
+
+
+def entered_by(call: ast.Call) -> list[ast.expr]:
+    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    return call.args[:1] if call.func.attr == "enter_context" else [call.func.value] * (call.func.attr == ENTERING)
 
 
 def _phase_of(context: ast.expr) -> _Phase | None:

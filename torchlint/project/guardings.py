@@ -148,6 +148,11 @@ class Guardings:
         return Guarding.DOUBTFUL if is_open else Guarding.ALWAYS
 
     def _may_be_given(self, other: str, path: str, name: str) -> bool:
-        """Whether a file of the same project calls ``name`` on what may be an object of the file ``path``."""
-        is_near = self._files.modules.are_together(other, path)
-        return is_near and self._files.reached_by(other).isdisjoint(self._files.defining_others(path, name))
+        """Whether a file of the same project calls ``name`` on what may be an object of the file ``path``.
+
+        It may as well where it knows a base of a class of that file only, which then is what it writes.
+        """
+        reached, bases = self._files.reached_by(other), self._files.bases_of(path)
+        if reached.isdisjoint(bases) and not self._files.modules.are_together(other, path):
+            return False
+        return reached.isdisjoint(self._files.defining_others(path, name) - bases)

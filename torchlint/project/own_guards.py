@@ -10,17 +10,22 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.project.guarded_parts import GUARD, SETTER, is_guard
+from torchlint.project.guarded_parts import ENTERING, GUARD, SETTER, entered_by, guarded_parts, is_guard
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
 
 __all__ = ["may_define_guards", "own_guards"]
 
-ENTERING = "__enter__"
 MANAGER = "contextmanager"
 """The decorator that makes a context manager of a generator."""
 
-_DEFINING = re.compile(rf"{MANAGER}|{ENTERING}|\b(?:return|class)\b.*(?:{GUARD.pattern})")
+STACK = re.compile("ExitStack")
+"""The classes that keep what they entered until they are left."""
+
+_WRAPPING = r"def \w+\(.*\*\w+, ?\*\*\w+\)"
+"""What a decorator puts in the place of a function passes on whatever it is given."""
+
+_DEFINING = re.compile(rf"{MANAGER}|{ENTERING}|{STACK.pattern}|{_WRAPPING}|\b(?:return|class)\b.*(?:{GUARD.pattern})")
 """What stands in a text that defines a guard."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,7 +54,26 @@ def _is_own_guard(definition: _Function | ast.ClassDef, guards: frozenset[str]) 
     if any(last_name(decorator) == MANAGER for decorator in definition.decorator_list):
         return _yields_in(definition, guards) or _enters(definition, None, guards)
     last = definition.body[-1]
-    return isinstance(last, ast.Return) and any(is_guard(one, guards) for one in _calls_given(last.value))
+    if not isinstance(last, ast.Return):
+        return False
+    if isinstance(last.value, ast.Name) and last.value.id in _stacks_in(definition):
+        return _enters(definition, None, guards)
+    return _wraps(definition, guards) or any(is_guard(one, guards) for one in _calls_given(last.value))
+
+
+def _stacks_in(function: _Function) -> set[str]:
+    """The variables of a function that it sets to an ``ExitStack``."""
+    assigns = (node for node in walk(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+    stacks = (node for node in assigns if isinstance(node.value, ast.Call) and STACK.search(last_name(node.value.func)))
+    return {last_name(target) for node in stacks for target in node.targets}
+
+
+def _wraps(decorator: _Function, guards: frozenset[str]) -> bool:
+    """Whether a function in a decorator calls what that is given with gradients off."""
+    inner = ast.Module([node for node in decorator.body if isinstance(node, _Function)], [])
+    given = {one.arg for one in decorator.args.args}
+    nodes = (node for part, is_off in guarded_parts(inner, guards) if is_off for node in walk(part))
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in given for n in nodes)
 
 
 def _yields_in(function: _Function, guards: frozenset[str]) -> bool:
@@ -63,15 +87,8 @@ def _enters(function: _Function, cls: ast.ClassDef | None, guards: frozenset[str
     """Whether a function switches gradients off, or enters a guard, be it one that its object has."""
     calls = [node for node in walk(function) if isinstance(node, ast.Call)]
     setting = [call for call in calls if last_name(call.func) == SETTER]
-    entered = (one for call in calls for part in _entered_by(call) for one in _set_to(part, cls))
+    entered = (one for call in calls for part in entered_by(call) for one in _set_to(part, cls))
     return any(is_guard(one, guards) for one in [*setting, *entered])
-
-
-def _entered_by(call: ast.Call) -> list[ast.expr]:
-    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
-    if not isinstance(call.func, ast.Attribute):
-        return []
-    return call.args[:1] if call.func.attr == "enter_context" else [call.func.value] * (call.func.attr == ENTERING)
 
 
 def _set_to(entered: ast.expr, cls: ast.ClassDef | None) -> Iterator[ast.expr]:

@@ -20,6 +20,7 @@ from torchlint.facts.building.data_classes import (
 from torchlint.facts.building.decorating import alters_arguments, converts_result, makes_cache, may_replace, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
+    ENTERING,
     SETTERS,
     SWITCHES,
     WRITTEN,
@@ -30,7 +31,7 @@ from torchlint.facts.building.guards import (
     wrapping_mode,
 )
 from torchlint.facts.building.names import all_parameters, imported_name
-from torchlint.facts.building.own_guards import ENTERING, OwnGuards
+from torchlint.facts.building.own_guards import OwnGuards
 from torchlint.facts.building.own_items import own_items
 from torchlint.facts.building.properties import keep_method
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.definitions import DefinitionBuilder
-from torchlint.facts.building.own_guards import ENTERING, Definition, is_manager
+from torchlint.facts.building.guards import ENTERING
+from torchlint.facts.building.own_guards import Definition, is_manager
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.syntax.tree import walk_scope
 

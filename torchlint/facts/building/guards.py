@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Mode, Op, Value
-from torchlint.syntax.tree import dotted, walk_scope
+from torchlint.syntax.tree import dotted, walk, walk_scope
 
 SWITCHES: dict[str, Mode] = {
     "torch.no_grad": Mode.OFF,
@@ -31,6 +31,12 @@ SETTERS = frozenset(
 
 WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
 """All guards of torch, each with the mode that its name alone tells."""
+
+ENTERING = "__enter__"
+"""The method of an object that runs before the block."""
+
+STACKS = frozenset(["contextlib.ExitStack", "contextlib.AsyncExitStack"])
+"""What keeps what it entered until it is left itself."""
 
 _HINTS = ("grad", "inference", "eval", "freeze", "frozen")
 """A context manager or a decorator of unknown origin with one of these in its name may guard: silence, not evidence."""
@@ -103,6 +109,21 @@ def _sets(node: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> 
     return isinstance(node, cst.Call) and len(node.args) == 1 and full_name(node.func) in SETTERS
 
 
+def entered_by(call: cst.Call) -> list[cst.BaseExpression]:
+    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
+    if not isinstance(call.func, cst.Attribute):
+        return []
+    if call.func.attr.value == "enter_context" and call.args:
+        return [call.args[0].value]
+    return [call.func.value] if call.func.attr.value == ENTERING else []
+
+
+def entered_in(body: cst.BaseSuite) -> list[cst.BaseExpression]:
+    """What the statements of a block enter by hand, whatever happens: not under an ``if``."""
+    nodes = walk(body, lambda node: not isinstance(node, cst.If | cst.IfExp | cst.FunctionDef | cst.Lambda))
+    return [one for node in nodes if isinstance(node, cst.Call) for one in entered_by(node)]
+
+
 def wrapping_mode(decorator: cst.FunctionDef, mode_of: Callable[[cst.BaseExpression], Mode | None]) -> Mode | None:
     """The grad mode in which a decorator of the project runs what it decorates; None where it leaves the mode alone.
 
@@ -125,7 +146,8 @@ def _mode_around_call(
     wrapper: cst.FunctionDef, given: set[str], mode_of: Callable[[cst.BaseExpression], Mode | None]
 ) -> Mode | None:
     """The mode in which a function calls one of ``given``: by a block around the call, or by its own decorator."""
-    blocks = [(node, [item.item for item in node.items]) for node in walk_scope(wrapper) if isinstance(node, cst.With)]
+    withs = (node for node in walk_scope(wrapper) if isinstance(node, cst.With))
+    blocks = [(node, [*(item.item for item in node.items), *entered_in(node.body)]) for node in withs]
     around = [(wrapper, [one.decorator for one in wrapper.decorators]), *blocks]
     for node, guards in around:
         body = node.body if isinstance(node, cst.With) else wrapper.body

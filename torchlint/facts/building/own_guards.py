@@ -12,13 +12,10 @@ from functools import cached_property, partial
 
 import libcst as cst
 
-from torchlint.facts.building.guards import SETTERS, SWITCHES, WRITTEN
+from torchlint.facts.building.guards import ENTERING, SETTERS, STACKS, SWITCHES, WRITTEN, entered_by, entered_in
 from torchlint.facts.building.names import imported_name
 from torchlint.facts.values.graph import Mode
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
-
-ENTERING = "__enter__"
-"""The method of an object that runs before the block."""
 
 MANAGER = "contextmanager"
 """The end of the names of the decorators that make a context manager of a generator."""
@@ -57,7 +54,7 @@ class OwnGuards:
             elif isinstance(node, cst.Expr):
                 placed.add(_called(node.value))
             elif isinstance(node, cst.Call):
-                placed.update(map(_called, _entered_by(node)))
+                placed.update(map(_called, entered_by(node)))
             elif isinstance(node, cst.Name | cst.Attribute) and node not in placed:
                 if self._full_name(node) in WRITTEN:
                     return True
@@ -119,7 +116,7 @@ class OwnGuards:
                 inside = [inner for inner in walk_scope(node) if isinstance(inner, cst.Yield)]
                 entered = [item.item for item in node.items] if inside else []
             elif isinstance(node, cst.Call) and is_before:
-                entered = _entered_by(node) or ([node] if self._full_name(node.func) in SETTERS else [])
+                entered = entered_by(node) or ([node] if self._full_name(node.func) in SETTERS else [])
             for one in entered:  # of several the last counts
                 mode = self._written(one, helper, cls)
                 modes.update(dict.fromkeys(inside, mode) if mode is not None else {})
@@ -129,10 +126,33 @@ class OwnGuards:
         """What a function returns: ``return torch.no_grad() if frozen else nullcontext()``."""
         last = function.body.body[-1] if function.body.body else None
         small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else None
-        if not isinstance(small, cst.Return) or not self._is_of_torch(small.value):
+        if not isinstance(small, cst.Return):
+            return None
+        if self._is_stack(small.value, function):
+            return self._entered_in(function, cls)
+        if not self._is_of_torch(small.value):
             return None  # the most
         returned = [node.value for node in walk_scope(function) if isinstance(node, cst.Return)]
         return _together(self._written(one, function, cls) if one is not None else None for one in returned)
+
+    def _is_stack(self, returned: cst.BaseExpression | None, function: cst.FunctionDef) -> bool:
+        """``stack`` or ``stack.pop_all()`` of an ``ExitStack`` that a function makes."""
+        if isinstance(returned, cst.Call) and isinstance(returned.func, cst.Attribute) and not returned.args:
+            returned = returned.func.value if returned.func.attr.value == "pop_all" else None
+        if not isinstance(returned, cst.Name):
+            return False
+        items = (item for node in walk_scope(function) if isinstance(node, cst.With) for item in node.items)
+        opened = [item.item for item in items if item.asname and dotted(item.asname.name) == returned.value]
+        made = [*self._assigned(returned, function, None), *opened]
+        return any(self._full_name(one.func) in STACKS for one in made if isinstance(one, cst.Call))
+
+    def _entered_in(self, function: cst.FunctionDef, cls: cst.ClassDef | None) -> Mode | None:
+        """The mode under all that a function enters by hand, of which the last counts; MAYBE under a condition."""
+        calls = (node for node in walk_scope(function) if isinstance(node, cst.Call))
+        always = entered_in(function.body)
+        entered = [(one, self._written(one, function, cls)) for call in calls for one in entered_by(call)]
+        modes = [(one, mode) for one, mode in entered if mode is not None]
+        return (modes[-1][1] if all(one in always for one, _ in modes) else Mode.MAYBE) if modes else None
 
     def _is_of_torch(self, expression: cst.BaseExpression | None) -> bool:
         """Whether what an expression calls, in one case at least, is torch's."""
@@ -184,15 +204,6 @@ def _called(expression: cst.BaseExpression) -> cst.BaseExpression:
 def is_manager(decorator: cst.BaseExpression | str) -> bool:
     """Whether a decorator, as it is written or by its full name, makes a context manager of a generator."""
     return (decorator if isinstance(decorator, str) else dotted(decorator) or "").endswith(MANAGER)
-
-
-def _entered_by(call: cst.Call) -> list[cst.BaseExpression]:
-    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
-    if not isinstance(call.func, cst.Attribute):
-        return []
-    if call.func.attr.value == "enter_context" and call.args:
-        return [call.args[0].value]
-    return [call.func.value] if call.func.attr.value == ENTERING else []
 
 
 def _told(call: cst.Call, *, is_setter: bool) -> Mode:

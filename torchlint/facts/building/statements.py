@@ -12,15 +12,12 @@ from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.data_classes import is_field_call
 from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
 from torchlint.facts.building.entering import enter, leave
-from torchlint.facts.building.guards import mode_of_guard
+from torchlint.facts.building.guards import STACKS, mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest, says_training
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Function, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
-
-STACKS = frozenset(["contextlib.ExitStack", "contextlib.AsyncExitStack"])
-"""Stacks of contexts, which are left where the stack is."""
 
 
 class StatementBuilder(DefinitionBuilder):

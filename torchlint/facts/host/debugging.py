@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.own_guards import ENTERING
+from torchlint.facts.building.guards import ENTERING
 from torchlint.facts.host.kept_managers import KeptManager, kept_managers
 from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.summaries.effect_kinds import EffectKind

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.own_guards import ENTERING, is_manager
+from torchlint.facts.building.guards import ENTERING
+from torchlint.facts.building.own_guards import is_manager
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _is_of(facts: Facts, call: Value, made: Value) -> bool:
     receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
     if receiver is None or receiver is made:
         return receiver is made
-    return any(made in facts.solution.stored.get(place, ()) for place in places_of(facts.solution, receiver))
+    return any(made in facts.solution.stored.get(place, ()) for place in facts.solution.read_from(receiver))
 
 
 def _yields(body: cst.CSTNode) -> bool:
