@@ -17,7 +17,7 @@ from torchlint.facts.keeping.checkpoints import Checkpoint
 from torchlint.facts.keeping.unheeded import Unheeded
 from torchlint.facts.reaching_names import is_reached
 from torchlint.facts.values.distributions import maker_of
-from torchlint.facts.values.domain import Plain, surely_graphless
+from torchlint.facts.values.domain import Container, Plain, surely_graphless
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.several_tensors import in_each, is_several
 from torchlint.facts.values.writing import Use, choices_written, operands
@@ -59,7 +59,7 @@ class Repairs(Wording):
             return None
         if any(map(self.is_read_again, uses)):
             return None
-        if any(self._is_number_for_some(use.value) or is_several(self.flows.solution, use.value) for use in uses):
+        if any(self._is_number_for_some(use.value) or self._is_several(use.value) for use in uses):
             return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
@@ -91,6 +91,12 @@ class Repairs(Wording):
     def _lasting(self) -> frozenset[Value]:
         """The tensors of which it matters which object they are, or that are changed by what they are kept in."""
         return told_apart(self.flows) | changed_for_backward(self.flows)
+
+    def _is_several(self, value: Value) -> bool:
+        """Whether a value may be a tuple, a list or a dictionary, none of which can be detached as a whole."""
+        atoms = self.flows.solution.final(value)
+        is_display = any(isinstance(atom, Container) and atom.allocation.op is Op.CONTAINER for atom in atoms)
+        return is_display or is_several(self.flows.solution, value)
 
     def _is_number_for_some(self, value: Value) -> bool:
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands.
@@ -149,7 +155,9 @@ class Repairs(Wording):
     def with_method(self, use: Use, method: str) -> str:
         """How a value is written with a method called on it, at most 60 characters."""
         if use.node is None:
-            return f"{self.name_of(use)}.{method}()"
+            is_operation = isinstance(use.value.syntax, cst.BinaryOperation | cst.UnaryOperation | cst.IfExp)
+            name = self.name_of(use)
+            return f"({name}).{method}()" if is_operation else f"{name}.{method}()"
         changed = call_method(use.node, method).build(use.node)
         text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
         return text if len(text) <= 60 else f"(...).{method}()"

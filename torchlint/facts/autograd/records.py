@@ -24,7 +24,7 @@ from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import is_data_of_tensor, places_of
+from torchlint.facts.values.homes import is_data_of_tensor
 from torchlint.facts.values.parameters import is_frozen_for
 from torchlint.facts.values.writing import Use, text_of, written_for, written_in
 
@@ -144,7 +144,7 @@ class Records:
         found = []
         for by in dict.fromkeys(one.by for one in handed):
             parts = tuple(dict.fromkeys(one.part for one in handed if one.by is by))
-            trained = by in self.flows.trained or any(part.value in self._read_for_training for part in parts)
+            trained = by in self.flows.trained or any(part.value in self.facts.trained_fields.given for part in parts)
             into = self.facts.called(by) if by.op is Op.CALL else ""
             is_far = trained and store.function is not by.function
             statement = store.statement if is_far else self.facts.statement_of(by)
@@ -164,12 +164,6 @@ class Records:
                 )
             )
         return found
-
-    @cached_property
-    def _read_for_training(self) -> frozenset[Value]:
-        """What records were made with for fields that the program trains on."""
-        trained, given = self.flows.trained, self.flows.ancestry.given_for_fields
-        return frozenset(one for read, values in given.items() if read in trained for one in values)
 
     def _inside(
         self,
@@ -209,6 +203,7 @@ class Records:
                 yield from self._inside(item, None, by, depth, walk)
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
             is_on = self.facts.modes.records(value) and not is_frozen_for(self.solution, value)
+            is_on = is_on and not self.solution.calls.substitution.is_severed(value)
             results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
             if any(function.is_foreign for function in functions):
                 by = value  # what is written in another file is not told there
@@ -283,7 +278,7 @@ class Records:
         made = buffers_of(self.facts, whole)
         if not made:
             return None
-        homes: list[Place | Value] = [*places_of(self.solution, whole), *(c for c in made if c.op in MADE)]
+        homes: list[Place | Value] = [*self.solution.read_from(whole), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or is_trained_on(self.facts, made):
             return None
         if is_used_up_elsewhere(self.facts.lifetimes, store.function, homes):

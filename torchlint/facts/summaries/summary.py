@@ -282,8 +282,8 @@ class FunctionSummary:
             around them, or an optimizer of their parameters.
         releases: the attributes that it takes away, each behind the parameter, from 0, whose object had it.
         hands_over: what it does with the objects of a list.
-        severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether that is
-            true then; None where no parameter does.
+        severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether it is
+            true then, None for a function that is called with all tensors and ends graphs; None without such a one.
         differentiates_by: of a forward, the functions of other files, by dotted name, that it gives several tensors:
             they may differentiate one by another.
         width: of a forward, how many columns its last layer gives, where that is written.
@@ -333,7 +333,7 @@ class FunctionSummary:
     holds: tuple[int, ...] = ()
     releases: tuple[tuple[int, str], ...] = ()
     hands_over: tuple[HandingOver, ...] = ()
-    severed: tuple[int, bool] | None = None
+    severed: tuple[int, bool | None] | None = None
     differentiates_by: tuple[str, ...] = ()
     width: int | None = None
     lengthened: tuple[tuple[int | str | None, tuple[int, ...]], ...] = ()

@@ -62,6 +62,7 @@ from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
+from torchlint.facts.values.pure import PureFunctions
 from torchlint.facts.values.returned_at_rest import returned_to
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.severing import severs
@@ -82,6 +83,7 @@ class Calls:
         self._overriding = Overriding(solution.graph)
         self.passed = PassedObjects(solution)
         self.substitution = Substitution(solution)
+        self._pure = PureFunctions(solution)
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -398,8 +400,9 @@ class Calls:
         result = function.result
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN
-        self.substitution.note(value, function, is_severed=severs(self.solution, value, function, binding))
         returned = returned_to(self.solution, value, result)
+        cut_off = severs(self.solution, value, function, binding)
+        self.substitution.note(value, function, cut_off or self._pure.given(value, function, returned))
         summary = join(self.substitution.of(value, atom, function, binding) for atom in returned)
         if function.is_foreign and not returned.isdisjoint(UNKNOWN):
             # What a function that is not seen whole gives back may have been frozen there, or quantized.

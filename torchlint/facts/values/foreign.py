@@ -53,7 +53,8 @@ class Foreign:
         residences: where what a function gives is, "host" or "device", of those of which it is known.
         views: of what functions return views.
         made: by which names of torch or of another library something is made that an object or a module there has.
-        severed: functions whose results have no graph where the parameter, from 0, is true, or is not.
+        severed: functions whose results have no graph where the parameter, from 0, is true, or is not, or, None, a
+            function that ends the graphs of all that it is called with.
         widths: how many columns the last layer of forwards gives.
         lengthened: what functions return that is a list they are given with more in it: under which key of the result,
             and the parameters, from 0, that are that list, or in what is added.
@@ -109,7 +110,7 @@ class Foreign:
     residences: dict[Function, str] = field(default_factory=dict)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
     made: dict[Value, set[str]] = field(default_factory=lambda: defaultdict(set))
-    severed: dict[Function, tuple[int, bool]] = field(default_factory=dict)
+    severed: dict[Function, tuple[int, bool | None]] = field(default_factory=dict)
     widths: dict[Function, int] = field(default_factory=dict)
     lengthened: dict[Function, tuple[tuple[int | str | None, tuple[int, ...]], ...]] = field(default_factory=dict)
     cuts: dict[Function, tuple[int, ...]] = field(default_factory=dict)

@@ -77,6 +77,11 @@ def is_own_object(parameter: Value) -> bool:
     return function.owner is not None and not function.is_static and parameter in function.parameters[:1]
 
 
+def is_called(parameter: Value) -> bool:
+    """Whether a function calls what it is given for a parameter."""
+    return any(user.op is Op.CALL and user.callee is parameter for user in parameter.users)
+
+
 def star_of(parameter: Value) -> str:
     """The stars of a parameter: ``*values`` takes the arguments that no other does, ``**named`` those with a name."""
     return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""
@@ -163,7 +168,7 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
         if value in seen:
             continue
         seen.add(value)
-        if value in solution.frozen or any(_is_frozen_place(solution, place) for place in _places(solution, value)):
+        if value in solution.frozen or any(_is_frozen_place(solution, place) for place in solution.read_from(value)):
             return True
         if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
             return True
@@ -207,12 +212,6 @@ def _is_frozen_place(solution: Solution, place: Place) -> bool:
     return place in solution.frozen or place.owner in solution.frozen
 
 
-def _places(solution: Solution, value: Value) -> list[Place]:
-    if value.place is not None:
-        return [value.place]
-    return solution.places(value.inputs[0], value.name) if value.op is Op.ATTRIBUTE else []
-
-
 def all_same_objects(solution: Solution, value: Value) -> Iterator[Value]:
     """The values that may be the same module as ``value``, itself among them, back to where it is made."""
     return reached([value], partial(same_object, solution))
@@ -220,7 +219,7 @@ def all_same_objects(solution: Solution, value: Value) -> Iterator[Value]:
 
 def same_object(solution: Solution, value: Value) -> Iterator[Value]:
     """The values that may be the same module as ``value``, one step back."""
-    for place in _places(solution, value):
+    for place in solution.read_from(value):
         yield from solution.stored.get(place, ())
     if value.op is Op.ATTRIBUTE and value.name in ("forward", "module"):
         yield value.inputs[0]

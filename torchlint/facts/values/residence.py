@@ -16,7 +16,8 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, History, Instance, Module, Plain, Tensor, sorted_values
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.parameters import is_called
 from torchlint.facts.values.partials import called
 
 TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
@@ -154,6 +155,8 @@ class Residences:
 
     def _of_result(self, function: Function, call: Value) -> Residence:
         """Where what a CALL of a function gives is: its own file says it, but a forward runs where its batch is."""
+        if self._is_for_a_given_function(function, call):
+            return Residence.UNKNOWN
         if not function.is_foreign:
             return self.of(function.result) if function.result is not None else Residence.UNKNOWN
         told = self.solution.graph.foreign.residences.get(function)
@@ -162,6 +165,12 @@ class Residences:
         if not is_forward(function):
             return Residence.UNKNOWN
         return _any([self._of_module(call.callee), *map(self.of, call.arguments)])
+
+    def _is_for_a_given_function(self, function: Function, call: Value) -> bool:
+        """``apply_to(batch, float)``: whether a CALL gives a function something to call, which says where it goes."""
+        binding = self.solution.callers.get(function, {}).get(call, {})
+        given = (to for to, one in binding.items() if one is not None and one.op in (Op.FUNCTION, Op.EXTERNAL))
+        return any(map(is_called, given))
 
     def _of_module(self, module: Value) -> Residence:
         """Where a module's weights were moved, and so where its outputs are: ``net.to(device)``."""
@@ -183,7 +192,7 @@ class Residences:
         return table
 
     def _keys(self, value: Value) -> list[Value | Place]:
-        return [value, *places_of(self.solution, value)]
+        return [value, *self.solution.read_from(value)]
 
     def _of_method(self, call: Value, callee: Value) -> Residence:
         receiver = callee.inputs[0]
