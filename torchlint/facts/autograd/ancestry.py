@@ -14,7 +14,7 @@ from torchlint.facts.values.domain import Abstract, Container, FunctionReference
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
-from torchlint.facts.values.homes import allocations_of, homes_of, places_of, readers_of
+from torchlint.facts.values.homes import allocations_of, homes_of, readers_of
 from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.record_fields import calls_between, given_for_field
@@ -46,14 +46,14 @@ class Ancestry:
             if (store.kind is Kind.INSERT or store.is_item) and store.holder is not None:
                 if not brings_graph(solution, store):
                     continue
-                around: list[Place | Value] = [*places_of(solution, store.holder), *self._around(store.holder)]
+                around: list[Place | Value] = [*solution.read_from(store.holder), *self._around(store.holder)]
                 for home in (store.holder, *around):
                     self._into[home].append(store.value)
             elif store.attribute and store.holder is not None:
                 for made in allocations_of(solution, store.holder):  # `walk = SimpleNamespace()`, `walk.rows = []`
                     self._into[made].append(store.value)
         for holder, written in written_into(solution).items():
-            homes: list[Place | Value] = [holder, *places_of(solution, holder)]
+            homes: list[Place | Value] = [holder, *solution.read_from(holder)]
             for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
         kept = readers_of(solution, self._into)
@@ -119,7 +119,16 @@ class Ancestry:
                     pending.extend((source, True) for source in self.sources(value))
                 continue
             through_place = value.op in (Op.READ, Op.ATTRIBUTE)
-            for source in self.sources(value):
+            sources = self.sources(value)
+            giving = self._between.get(value, ())
+            makers = {function for call in giving for function in self.solution.functions_of(call)}
+            for call in giving:  # who makes the record has been given what these calls give, and nobody else's
+                is_above = call.function not in makers and (may_ascend or call.function is not value.function)
+                pending.extend((given, is_above) for given in self.given_to(call))
+            for source in sources:
+                if source.function in makers:
+                    pending.append((source, False))
+                    continue
                 if belated and is_belated(self.solution, value, source, belated):
                     continue
                 if unread and _is_receiver(source, value) and value.callee in unread:
@@ -129,7 +138,7 @@ class Ancestry:
                 is_kept = (through_place or source in self._own_items) and not is_here
                 ascends = is_kept or (may_ascend and (is_here or self._is_lasting(value, source)))
                 pending.append((source, ascends))
-            between.update(self._between.get(value, ()))
+            between.update(giving)
         return frozenset(between.union(seen))
 
     def _is_lasting(self, value: Value, source: Value) -> bool:
@@ -270,7 +279,7 @@ class Ancestry:
         if not all(backward.inputs for backward in graph.backwards):
             return frozenset()
         ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
-        places = {place for value in ends for place in places_of(self.solution, value)}
+        places = {place for value in ends for place in self.solution.read_from(value)}
         return frozenset(ends.union(readers_of(self.solution, places)))
 
 

@@ -25,7 +25,7 @@ from torchlint.facts.turns.forwards import is_made_within_forward, is_within_for
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Class, Function, Key, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of, written_key
@@ -143,6 +143,8 @@ class CarriedStates:
         is_item, value = store.kind is Kind.INSERT and store.is_item, self._put(store)
         if not (is_item or store.kind is Kind.ASSIGN) or not self.flows.carries(value):
             return None
+        if not store.function.is_written and all(is_forward(c.function) for c in self._makers(store)):
+            return None  # what a network gives: whoever carries its state on is told
         if is_item and store.holder is not None:
             homes = homes_of(self.solution, store.holder)[1:]
             items = (item for home in homes for item in self._items_of.get(home, ()))
@@ -171,6 +173,10 @@ class CarriedStates:
         trains = self.repetitions.trains
         goes_on = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=trains)
         return carried if goes_on else None
+
+    def _makers(self, store: Store) -> Iterable[Value]:
+        """The calls that make the records of which a store sets a field."""
+        return self.solution.callers.get(store.function, ())
 
     def _told_at(self, store: Store) -> tuple[cst.CSTNode, str]:
         """Where a state is stored, and as what: in a field of a data class where an object of it is made."""
@@ -229,7 +235,7 @@ class CarriedStates:
         """For each place the values that read it."""
         found: dict[object, list[Value]] = {}
         for value in self.solution.graph.of(Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT):
-            for place in places_of(self.solution, value):
+            for place in self.solution.read_from(value):
                 found.setdefault(place, []).append(value)
         return found
 
@@ -281,7 +287,7 @@ class CarriedStates:
 
     def _is_known_whole(self, old: Value) -> bool:
         """Whether all that becomes of an attribute is seen: its class stands here, and no other file speaks of it."""
-        places = places_of(self.solution, old) if old.op is Op.ATTRIBUTE else []
+        places = self.solution.read_from(old) if old.op is Op.ATTRIBUTE else []
         return bool(places) and all(
             isinstance(place.owner, Class) and not place.owner.is_foreign and not self.facts.others_mention(place.path)
             for place in places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 import libcst as cst
 
@@ -11,6 +11,7 @@ from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.dictionaries import DICTIONARIES, is_dictionary
 from torchlint.facts.values.domain import (
     SYMBOLIC,
+    Argument,
     Carrier,
     Container,
     Derived,
@@ -79,18 +80,31 @@ class Liveness:
             elif isinstance(atom, SYMBOLIC):
                 if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
                     continue
-                for argument in self.solution.arguments_of(atom.parameter):
+                for argument in self._passed_for(atom, value):
                     found = self._live(argument, seen)
                     if found is not None:
                         return found
         return None
+
+    def _passed_for(self, atom: Argument | Derived, value: Value) -> Sequence[Value]:
+        """What ``value`` is where it is a parameter for all that is known: what calls of the function give.
+
+        What is read of a record is that of the very call that has given it: under a guard it has no graph.
+        """
+        if atom.parameter.function.is_written:
+            return self.solution.arguments_of(atom.parameter)
+        if value.op is Op.PHI:
+            return [one for one in value.inputs if atom in self.solution.final(one)]
+        return () if self._is_off(value, atom.parameter.function) else self.solution.arguments_of(atom.parameter)
 
     def _is_off(self, item: Value, maker: Function) -> bool:
         """Whether what a call returns, or an item of it, is made by ``maker`` in that call, with gradients off."""
         call = item
         while call.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE):
             call = call.inputs[0]
-        if call.op is not Op.CALL or self.modes.records(call):
+        if call.op is not Op.CALL:
+            return False
+        if self.modes.records(call) and not self.solution.calls.substitution.is_severed(call):
             return False
         functions = self.solution.functions_of(call)
         return maker in functions or not self.solution.callers_above([maker]).isdisjoint(functions)
