@@ -20,7 +20,7 @@ class BuiltInStep(Rule):
     Finds modules, losses, optimizers, schedulers, gradient scalers and `DataLoader`s (also `next(iter(loader))`)
     that are built in every turn of a step loop, in `forward`, in a framework's step method, in a request handler, or
     in a helper that one of these calls; and models of folds and trials that are built while the last one is still
-    referenced.
+    referenced, or kept with their scores, in records as well.
 
     ## Why is this bad?
     It costs time in every step, and more than that: a new layer has new random weights that nothing trains, a new

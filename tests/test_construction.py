@@ -400,6 +400,40 @@ def test_all_models_are_kept() -> None:
     assert levels(source) == [Level.WARNING]
 
 
+TRIALS = """
+from dataclasses import dataclass
+@dataclass
+class Trial:
+    net: nn.Module
+    error: float
+def run(x, width):
+    net = nn.Linear(4, width)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {given}
+def search(x, widths):
+    trials = []
+    for width in widths:
+        trial = run(x, width)
+        {kept}
+    return trials
+"""
+
+
+@pytest.mark.parametrize("given", ["Trial(net, loss.item())", "{'net': net, 'error': loss.item()}", "net, loss.item()"])
+def test_what_trials_give_beside_a_score_is_kept_with_it(given: str) -> None:
+    assert built(TRIALS.format(given=given, kept="trials.append(trial)")) == ["run by loop in trials"]
+
+
+@pytest.mark.parametrize("given", ["Trial(net, loss.item())", "{'net': net, 'error': loss.item()}"])
+def test_a_record_of_which_a_number_is_kept_is_dropped_with_its_model(given: str) -> None:
+    assert built(TRIALS.format(given=given, kept="print(trial)")) == []
+
+
 def test_cases_that_train_nothing_are_no_trials() -> None:
     source = """
 def show(x, cases):

@@ -39,6 +39,29 @@ def test_the_same_network_without_the_switch_runs_in_vain() -> None:
     assert len(Program(HELPER + STEP.format(switch="pass")).facts.untrained_forwards) == 1
 
 
+CHOSEN = """
+    net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(net.parameters())
+    chosen = [p for name, p in net.named_parameters() if name.endswith("bias")]
+    {off}
+    {on}
+
+    def score(loader):
+        net.eval()
+        return [net(x).item() for x in loader]
+"""
+OFF = "for p in net.parameters(): p.requires_grad_(False)"
+
+
+@pytest.mark.parametrize("on", ["for p in chosen: p.requires_grad_(True)", "for p in chosen: p.requires_grad = True"])
+def test_a_network_of_which_some_parameters_are_chosen_again_is_not_frozen(on: str) -> None:
+    assert len(Program(CHOSEN.format(off=OFF, on=on)).facts.unguarded_inferences) == 1
+
+
+def test_one_that_stays_so_is() -> None:
+    assert Program(CHOSEN.format(off=OFF, on="pass")).facts.unguarded_inferences == []
+
+
 FIXED = """
     def fix(parameters):
         for p in parameters:

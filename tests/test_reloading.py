@@ -43,6 +43,31 @@ def test_a_reader_with_its_device_bound_to_it() -> None:
     assert reloaded(f"{table}{SERVE.replace('reader', 'READERS[kind]')}") == ["READERS[kind] by loop"]
 
 
+OBJECT = """
+class Reader:
+    def __init__(self, path):
+        self.net = {read}
+    def read(self, x):
+        return self.net(x)
+def opened(path):
+    net = torch.jit.load(path)
+    return net.eval()
+@app.post("/read")
+def read(x):
+    return Reader("net.pt").read(x)
+"""
+
+
+@pytest.mark.parametrize("read", ["torch.jit.load(path)", "opened(path)", "(lambda: opened(path))()"])
+def test_an_object_that_reads_by_itself_or_by_helpers(read: str) -> None:
+    assert reloaded(OBJECT.format(read=read)) == ["torch.jit.load by read"]
+
+
+def test_an_object_that_is_made_once_reads_once() -> None:
+    once = OBJECT.format(read="opened(path)").replace('return Reader("net.pt").read(x)', "return READER.read(x)")
+    assert reloaded(f'{once}READER = Reader("net.pt")\n') == []
+
+
 def test_a_helper_that_each_step_calls() -> None:
     assert reloaded(f"def reader(path):\n    return torch.jit.load(path)\n{SERVE}") == ["torch.jit.load by loop"]
     assert reloaded(f"def reader(path):\n    return torch.load(path).eval()\n{SERVE}") == ["torch.load by loop"]

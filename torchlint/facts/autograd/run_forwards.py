@@ -6,6 +6,7 @@ from types import UnionType
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.carriers import DISTRIBUTIONS
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -59,8 +60,12 @@ class RunForwards:
         return False
 
     def _is_made_of_a_forward(self, origin: Value, part: Value) -> bool:
-        """Whether a graph that is known by a backward alone, as it is in what both phases call, has a forward in it."""
-        if origin.op is not Op.OPERATION or any(map(self.flows.is_leaf, origin.inputs)):
+        """Whether a graph that is known by a backward alone, as it is in what both phases call, has a forward in it.
+
+        So has a distribution that is made of what a layer gives.
+        """
+        is_distribution = origin.op is Op.CALL and origin.callee.name.startswith(DISTRIBUTIONS)
+        if not is_distribution and (origin.op is not Op.OPERATION or any(map(self.flows.is_leaf, origin.inputs))):
             return False
         return any(
             value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestry.of_all([part])

@@ -23,7 +23,8 @@ TABLES = frozenset(["_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "
 
 PASSING = frozenset(
     ["builtins.getattr", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.enumerate", "builtins.zip",
-     "builtins.reversed", "builtins.next", "builtins.iter", "builtins.filter", "itertools.chain"]
+     "builtins.reversed", "builtins.next", "builtins.iter", "builtins.filter", "itertools.chain",
+     "collections.OrderedDict"]
 )  # fmt: skip
 """Functions that hand on what they are given, or parts of it."""
 

@@ -24,7 +24,7 @@ from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import branches, dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -172,13 +172,16 @@ class HookLifetimes:
         skipping = self.repetitions.skipping
         while len(chain) <= HOPS:
             for loop in at.loop.around() if at.loop is not None else ():
-                is_passed_by = self._is_chosen(at, loop.syntax) or skipping.is_skipped(at, loop)
-                if is_passed_by or _names_in(at.syntax) & assigned_in(loop.syntax):
+                if (
+                    self._is_for_the_first_time(at)
+                    or skipping.is_skipped(at, loop)
+                    or _names_in(at.syntax) & assigned_in(loop.syntax)
+                ):
                     return None
                 if self.repetitions.turn(loop) is Turn.HOLDS:
                     return Repetition(loop, Turn.HOLDS, chain)
             callers = list(self.solution.callers.get(at.function, ()))
-            is_passed_by = self._is_chosen(at, at.function.syntax) or skipping.is_skipped(at, at.function)
+            is_passed_by = self._is_for_the_first_time(at) or skipping.is_skipped(at, at.function)
             if not callers and not is_passed_by and self.repetitions.comes_each_epoch(at.function):
                 return Repetition(at.function, Turn.HOLDS, chain)
             if len(callers) != 1 or callers[0] in chain or is_passed_by or at.function.name == "__init__":
@@ -197,6 +200,16 @@ class HookLifetimes:
                 return True
             node = self.facts.parents.get(node)
         return False
+
+    def _is_for_the_first_time(self, at: Value) -> bool:
+        """Whether a condition over a call asks for what is not there yet: ``if not self.handles:``."""
+        tests = (outer.test for outer, _ in branches(self.facts.parents, at.syntax))
+        return any(
+            isinstance(part, cst.Not | cst.Is | cst.NotIn)
+            for test in tests
+            for node in walk(test)
+            for part in (getattr(node, "operator", None),)
+        )
 
     def walk_over(self, call: Value, subject: Value | None) -> Value:
         """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""

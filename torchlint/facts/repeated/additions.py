@@ -16,7 +16,7 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.frameworks import may_be_optimizer
 from torchlint.facts.values.graph import Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import targets_of
 from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.writing import is_slice, text_of
 from torchlint.syntax.tree import dotted, walk
@@ -177,14 +177,14 @@ class Additions:
         if addition.by is not None and addition.by.done.kind is EffectKind.GROWS_OWN:
             attribute = addition.by.done.name.partition(".")[0]
             return self.solution.places(addition.holder, attribute) if attribute else []
-        return places_of(self.solution, addition.holder)
+        return self.solution.read_from(addition.holder)
 
     def is_cut(self, addition: Addition) -> bool:
         """``self.layers = self.layers[-4:]``, wherever that stands."""
         homes = self.places(addition)
         parts = (s for s in self.facts.graph.stores if s.kind is Kind.ASSIGN and is_slice(s.value))
         cut = (part for part in parts if not set(homes).isdisjoint(targets_of(self.solution, part)))
-        return any(not set(homes).isdisjoint(places_of(self.solution, part.value.inputs[0])) for part in cut)
+        return any(not set(homes).isdisjoint(self.solution.read_from(part.value.inputs[0])) for part in cut)
 
 
 def takes_out(node: cst.CSTNode, names: Set[str]) -> bool:

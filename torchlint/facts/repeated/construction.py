@@ -336,7 +336,7 @@ class _Search:
                     holder = dotted(store.target) or store.holder.name
                     return Construction(call, product, loop, trial=True, holder=holder, piles_up=True)
         name = self._bound_to(call)
-        if name is None or name in _dropped_in(loop.syntax):
+        if name is None or name in _dropped_in(loop.syntax) or not self.facts.tensors.is_module(call):
             return None
         return Construction(call, product, loop, trial=True, holder=name)
 

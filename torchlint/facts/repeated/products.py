@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.repeated.kindred_loaders import draws_from_kin
 from torchlint.facts.repeated.shells import Shells, has_frozen_weights
@@ -241,15 +242,16 @@ class Products:
         return Product(atom.kind, starts_workers=atom.kind != "loader")  # of which nobody sees whether it has any
 
     def _fresh(self, value: Value | None, function: Function) -> Product | None:
-        """What is built within ``function`` on every path to ``value``; of a tuple the weightiest item."""
+        """What is built within ``function`` on every path to ``value``; of a tuple or a record the weightiest item."""
         products = [self._fresh_choice(choice, function) for choice in choices(value) if choice.name != "None"]
         return max(_known(products), key=_weight) if products and all(products) else None
 
     def _fresh_choice(self, value: Value, function: Function) -> Product | None:
         if value.function is not function:
             return None
-        if value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple):
-            items = (choice for item in value.inputs for choice in choices(item) if choice.op is Op.CALL)
+        given = self._put_together(value)
+        if given:
+            items = (choice for item in given for choice in choices(item) if choice.op is Op.CALL)
             return max(_known(self._fresh_choice(item, function) for item in items), key=_weight, default=None)
         while value.op is Op.CALL:
             product = self.of(value)
@@ -262,6 +264,13 @@ class Products:
             else:
                 return None
         return None
+
+    def _put_together(self, value: Value) -> Sequence[Value]:
+        """What a tuple, a dictionary or a record is made of; nothing for anything else."""
+        if value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple | cst.Dict):
+            return value.inputs
+        is_record = makes_record(self.facts, value) and not self.is_model(value)
+        return value.arguments if is_record else ()
 
 
 def is_written_as_class(name: str) -> bool:

@@ -15,6 +15,7 @@ from torchlint.facts.repeated.belonging import is_registered
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.sources import sources_of
 from torchlint.facts.turns.turn import Repetition, Turn
@@ -137,15 +138,25 @@ def _is_module(facts: Facts, value: Value) -> bool:
 def _repetition(facts: Facts, call: Value) -> Repetition | None:
     """What repeats a call; an object that loads when it is made is asked for by whoever makes it."""
     found = facts.repetitions.of(call)
-    function, owner = call.function, call.function.owner
-    if found is None and "property" in function.decorators:
+    if found is None and "property" in call.function.decorators:
         return _access(facts, call)
-    if found is not None or function.name != "__init__" or owner is None or is_module_class(owner):
-        return found
-    for maker in sorted(facts.solution.callers.get(function, ()), key=lambda value: value.index):
-        found = facts.repetitions.of(maker)
-        if found is not None:
-            return Repetition(found.by, found.turn, (call, *found.chain))
+    return found if found is not None else _of_object(facts, (call,), HOPS)
+
+
+def _of_object(facts: Facts, chain: tuple[Value, ...], hops: int) -> Repetition | None:
+    """What makes the objects whose ``__init__`` makes the last call of a chain, itself or by helpers."""
+    function, owner = chain[-1].function, chain[-1].function.owner
+    callers = sorted(facts.solution.callers.get(function, ()), key=lambda value: value.index)
+    if function.name != "__init__":
+        ways = callers if hops and not facts.skipping.is_skipped(chain[-1], function) else []
+        found = (_of_object(facts, (*chain, one), hops - 1) for one in ways if one not in chain)
+        return next(filter(None, found), None)
+    if owner is None or is_module_class(owner):
+        return None
+    for maker in callers:
+        found_there = facts.repetitions.of(maker)
+        if found_there is not None:
+            return Repetition(found_there.by, found_there.turn, (*chain, *found_there.chain))
     return None
 
 

@@ -117,7 +117,9 @@ def tellings_of(solution: Solution) -> list[Telling]:
         if callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_":
             flag = call.argument(0, "requires_grad")
             freezes = flag is not None and flag.name == "False"
-            found.append(Telling(call, freezes, frozenset(_subjects(solution, callee.inputs[0]))))
+            subjects = _subjects(solution, callee.inputs[0])
+            subjects |= set() if freezes else _chosen_of(solution, callee.inputs[0])
+            found.append(Telling(call, freezes, frozenset(subjects)))
         elif _detaches_parameter(call) and not _is_written_again(call):
             found.append(Telling(call, True, frozenset(_subjects(solution, callee.inputs[0]))))
     for parameter in solution.graph.foreign.frozen:
@@ -127,8 +129,10 @@ def tellings_of(solution: Solution) -> list[Telling]:
             found.append(Telling(call, True, frozenset(subjects)))
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
+            freezes = store.value.name == "False"
             subjects = _subjects(solution, store.holder) | _given(solution, store.holder)
-            found.append(Telling(store.value, store.value.name == "False", frozenset(subjects)))
+            subjects |= set() if freezes else _chosen_of(solution, store.holder)
+            found.append(Telling(store.value, freezes, frozenset(subjects)))
     return found
 
 
@@ -176,6 +180,15 @@ def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
         return set()
     given = [one for argument in solution.arguments_of(iterated) for one in _chained(argument)]
     return {subject for one in given if lists_parameters(one) for subject in _subjects(solution, one)}
+
+
+def _chosen_of(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
+    """The modules of whose parameters some are in a list that is gone over: they train as soon as one of these does."""
+    chosen = _taken_from(parameter)
+    if chosen is parameter or chosen.op is not Op.CONTAINER:
+        return set()
+    items = dict.fromkeys([*chosen.inputs, *(item for _, item in solution.held.get(chosen, ()))])
+    return {one for item in items if lists_parameters(_taken_from(item)) for one in _subjects(solution, item)}
 
 
 def _chained(value: Value) -> tuple[Value, ...]:
