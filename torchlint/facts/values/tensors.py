@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -48,14 +49,16 @@ class Tensors:
         """Read what the solver found."""
         self.solution = solution
         self.steps = steps
+        self._known: dict[Value, bool] = {}
+        self._known_to_hold: dict[Value, bool] = {}
 
     def is_tensor(self, value: Value) -> bool:
         """Whether there is evidence that ``value`` is a tensor."""
-        return self._is_tensor(value, set())
+        return _searched(value, self._is_tensor, self._known)
 
     def _is_tensor(self, value: Value, seen: set[Value]) -> bool:
-        if value in seen:
-            return False
+        if value in seen or value in self._known:
+            return self._known.get(value, False)
         seen.add(value)
         if self.solution.may_be(value, Tensor | Carrier) and self._is_evident(value):
             return True
@@ -192,11 +195,11 @@ class Tensors:
 
     def holds_tensors(self, value: Value) -> bool:
         """Whether ``value`` is a tensor, a module, or a container or an object of the file that holds one."""
-        return self._holds(value, set())
+        return _searched(value, self._holds, self._known_to_hold)
 
     def _holds(self, value: Value, seen: set[Value]) -> bool:
-        if value in seen:
-            return False
+        if value in seen or value in self._known_to_hold:
+            return self._known_to_hold.get(value, False)
         seen.add(value)
         if self.is_tensor(value) or self.is_module(value):
             return True
@@ -229,6 +232,17 @@ class Tensors:
             for _, values in self.solution.stored_with(owner)
             for value in values
         )
+
+
+def _searched(value: Value, search: Callable[[Value, set[Value]], bool], known: dict[Value, bool]) -> bool:
+    """What a search for evidence finds from ``value`` on, told to ``known``.
+
+    Where it finds none, there is none at anything that it came by either.
+    """
+    if value not in known:
+        seen = set[Value]()
+        known |= {value: True} if search(value, seen) else dict.fromkeys(seen, False)
+    return known[value]
 
 
 def is_declared_plain(parameter: Value) -> bool:
