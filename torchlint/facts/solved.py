@@ -11,6 +11,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.trained_fields import TrainedFields
 from torchlint.facts.building.builder import build
 from torchlint.facts.repairs import Repairs
 from torchlint.facts.summaries.imports import Imports
@@ -108,6 +109,11 @@ class Solved(Repairs):
         for store in self.graph.stores:
             table.setdefault(store.value, []).append(store)
         return table
+
+    @cached_property
+    def trained_fields(self) -> TrainedFields:
+        """Which of what records hold the program trains on."""
+        return TrainedFields(self.flows)
 
     @cached_property
     def identity(self) -> Identity:

@@ -12,7 +12,7 @@ from torchlint.facts.building.names import import_names
 from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
 from torchlint.facts.values.writing import Use, operands, shortened
 from torchlint.rule import LineOf
-from torchlint.syntax.tree import dotted, parents, walk
+from torchlint.syntax.tree import branches, dotted, parents, walk
 
 if TYPE_CHECKING:
     from torchlint.facts.summaries.effects import Effect
@@ -140,14 +140,11 @@ class Wording:
 
         In which mode the object is trained is not seen. ``self.training`` is no such setting.
         """
-        node = self.parents.get(statement)
-        while node is not None and not isinstance(node, cst.FunctionDef):
-            if isinstance(node, cst.If) and isinstance(node.test, cst.Comparison | cst.BooleanOperation):
-                texts = (_compared(part) for part in walk(node.test) if isinstance(part, cst.Comparison))
-                if any(texts):
-                    return True
-            node = self.parents.get(node)
-        return False
+        return any(
+            isinstance(outer.test, cst.Comparison | cst.BooleanOperation)
+            and any(_compared(part) for part in walk(outer.test) if isinstance(part, cst.Comparison))
+            for outer, _ in branches(self.parents, statement)
+        )
 
     def calls(self) -> Sequence[Value]:
         """Every call of the file in the order of the walk."""

@@ -150,6 +150,24 @@ def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     return table
 
 
+def enclosing(
+    parents: Mapping[cst.CSTNode, cst.CSTNode], node: cst.CSTNode | None
+) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """What is around ``node`` in its function, from the inside out, each with its part in which ``node`` stands."""
+    while node is not None and (outer := parents.get(node)) is not None and outer.__class__ not in NEW_SCOPES:
+        yield outer, node
+        node = outer
+
+
+def branches(
+    parents: Mapping[cst.CSTNode, cst.CSTNode], node: cst.CSTNode | None
+) -> Iterator[tuple[cst.If, cst.CSTNode]]:
+    """The ``if`` statements that decide whether ``node`` runs in its function, each with the branch it stands on."""
+    for outer, inner in enclosing(parents, node):
+        if isinstance(outer, cst.If) and inner is not outer.test:
+            yield outer, inner
+
+
 def dotted(node: cst.CSTNode | None) -> str | None:
     """``a.b.c`` of a chain of names and attributes, or None for any other expression."""
     parts: list[str] = []

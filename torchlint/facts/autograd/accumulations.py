@@ -18,7 +18,7 @@ from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.writing import Use, operands, text_of
 
@@ -262,7 +262,7 @@ class Accumulations:
             if value in seen:
                 continue
             seen.add(value)
-            if any(place in places for place in places_of(self.solution, value)) or (
+            if any(place in places for place in self.solution.read_from(value)) or (
                 store.is_item and _item_owner(value) is store.holder
             ):
                 found.append(value)
@@ -298,7 +298,7 @@ class Accumulations:
     def _is_given_buffer(self, owner: Value) -> bool:
         """Whether a parameter is a buffer of a module for all who are seen to call: ``self.track(self.mean, x)``."""
         given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
-        homes = [frozenset(places_of(self.solution, one)) for one in given]
+        homes = [frozenset(self.solution.read_from(one)) for one in given]
         return bool(homes) and all(not self.lifetimes.buffers.isdisjoint(home) for home in homes)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Key, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
 
@@ -70,7 +69,7 @@ class Chains:
         if value.op is Op.PARAMETER:
             return self._before_parameter(at)
         if value.op in (Op.READ, Op.ATTRIBUTE):
-            places = places_of(self.solution, value)
+            places = self.solution.read_from(value)
             stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
             return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
         if value.op is Op.CONTAINER:

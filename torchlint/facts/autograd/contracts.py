@@ -20,7 +20,7 @@ from torchlint.facts.values.domain import Argument, Carrier, Derived, is_graphle
 from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import targets_of
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
@@ -166,10 +166,10 @@ def _added(facts: Facts, store: Store) -> Value | None:
         functions = facts.solution.functions_of(store.call) if store.call is not None else ()
         if functions and all(promised(function, Holds.GIVEN_GRAPH) for function in functions):
             return None  # `self.inner.update(output)`, of a metric: there it is told what that keeps
-        return store.value if places_of(facts.solution, store.holder) else None
+        return store.value if facts.solution.read_from(store.holder) else None
     places = targets_of(facts.solution, store)
     before = store.value.computed_from()
-    adds = store.attribute and any(place in places for value in before for place in places_of(facts.solution, value))
+    adds = store.attribute and any(place in places for value in before for place in facts.solution.read_from(value))
     return store.value if adds else None
 
 

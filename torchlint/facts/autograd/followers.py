@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import is_frozen
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _of(facts: Facts, call: Value, calls: list[Value]) -> FollowerForward | None
 
 def _places(facts: Facts, network: Value) -> list[Place]:
     """The attributes, or variables that outlive a call, of which a network is one."""
-    return [place for place in places_of(facts.solution, network) if not isinstance(place.owner, Value)]
+    return [place for place in facts.solution.read_from(network) if not isinstance(place.owner, Value)]
 
 
 def _copied(facts: Facts, place: Place) -> Iterator[Place]:

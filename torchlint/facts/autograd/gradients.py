@@ -13,7 +13,6 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, is_optimizer
 from torchlint.facts.values.frameworks import is_module_class, is_optimizer_class
 from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.method_callers import method_callers
 from torchlint.facts.values.origins import agreed, origins, spread_options
@@ -220,7 +219,7 @@ def _stepped_by(facts: Facts, call: Value, subject: Value) -> Function | None:
     Each call of it is a step, and who did not zero in between would add to gradients that were stepped already.
     """
     owner = call.function.owner
-    places = set(places_of(facts.solution, subject))
+    places = set(facts.solution.read_from(subject))
     methods = [method for cls in owner.lineage() for method in cls.methods.values()] if owner is not None else []
     others = [method for method in methods if method is not call.function]
     for method in others:
@@ -236,7 +235,7 @@ def _is_whole_step(facts: Facts, method: Function, optimizer: set[Place]) -> boo
     backwards = {backward.call for backward in facts.graph.backwards if not backward.by_contract}
     stepping = [call for call in calls if facts.repetitions.steps_optimizer(call)]
     subjects = [subject for call in stepping for subject in (call.callee.inputs[0], *call.arguments[:1])]
-    if optimizer.isdisjoint(place for subject in subjects for place in places_of(facts.solution, subject)):
+    if optimizer.isdisjoint(place for subject in subjects for place in facts.solution.read_from(subject)):
         return False
     run = [call for call in calls if call in backwards]
     return bool(run) and not any(facts.skipping.is_skipped(call, method) for call in (*run, *stepping))

@@ -22,7 +22,7 @@ from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container, Tensor
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, is_handed_to_method, places_of
+from torchlint.facts.values.homes import homes_of, is_handed_to_method
 from torchlint.facts.values.parameters import is_frozen, is_of_self
 from torchlint.facts.values.writing import Use
 
@@ -263,4 +263,4 @@ class Handovers:
         roots = {backward.root for backward in self.solution.graph.foreign.backwards}
         trained = (one for one in self.flows.trained if not one.function.is_foreign or one in roots)
         reads = (value for value in trained if value.op is Op.ATTRIBUTE)
-        return frozenset(place for value in reads for place in places_of(self.solution, value))
+        return frozenset(place for value in reads for place in self.solution.read_from(value))

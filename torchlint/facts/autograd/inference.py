@@ -328,15 +328,13 @@ class Inferences:
             is_told = self._methods.infers(call) or self._is_told_of(call) or self._methods.gives_scores(call)
             if not (call in self.flows.detached or is_told):
                 return False  # the most
-        if not self.flows.modes.records(call) or self._is_used(call) or call in self.left_out.read_as_arrays:
+        if not self.flows.modes.records(call) or self._is_used(call) or self.left_out.runs_no_network(call):
             return False
         if is_decided(self.solution, call) or is_asked_for(self.solution, call) or self._is_brief(call):
             return False
-        if self.left_out.has_no_weights(call) or self.left_out.takes_arrays(call):
-            return False
         if is_target_of_step(self.flows, call):
             return False
-        if call in self.left_out.layers or is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
+        if is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
         if self.elsewhere.infers(call):
             return not self.on_a_dummy(call)

@@ -10,7 +10,6 @@ from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.origins import origins
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.guarding import Guarding
@@ -53,12 +52,12 @@ class InferenceElsewhere:
 
     def _is_trained_by_attribute(self, call: Value) -> bool:
         """``controller.sample()``, and then a backward over ``controller.log_prob``, which that has left there."""
-        owners = set(places_of(self.solution, call.callee.inputs[0])) if call.callee.op is Op.ATTRIBUTE else set()
+        owners = set(self.solution.read_from(call.callee.inputs[0])) if call.callee.op is Op.ATTRIBUTE else set()
         if not owners:
             return False
         read = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if value.name not in torch_api.module_methods())
         return any(
-            not owners.isdisjoint(places_of(self.solution, value.inputs[0])) and self.flows.is_trained_on(value)
+            not owners.isdisjoint(self.solution.read_from(value.inputs[0])) and self.flows.is_trained_on(value)
             for value in read
         )
 

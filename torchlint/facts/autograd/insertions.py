@@ -28,7 +28,6 @@ from torchlint.facts.values.homes import (
     homes_of,
     is_data_of_tensor,
     is_handed_to_method,
-    places_of,
     targets_of,
 )
 from torchlint.facts.values.indices import is_of_last, told_by
@@ -133,7 +132,7 @@ class Insertions:
         holder = store.holder
         if holder is None or holder.op is not Op.ATTRIBUTE:
             return False
-        places: list[Place | Value] = [*places_of(self.solution, holder.inputs[0])]
+        places: list[Place | Value] = [*self.solution.read_from(holder.inputs[0])]
         return bool(places) and not self.lifetimes.outlives(places, store.function, store.loop, is_step=self.is_step)
 
     def _of_store(self, store: Store) -> Insertion | None:
@@ -181,7 +180,7 @@ class Insertions:
         owner = method.owner if not self.solution.callers.get(method) else None
         if receiver is None or owner is None or not _may_come_again(method):
             return False
-        is_own = any(place.owner is owner.root() for place in places_of(self.solution, receiver))
+        is_own = any(place.owner is owner.root() for place in self.solution.read_from(receiver))
         return is_own and not self._later(receiver)
 
     def _insertion(self, store: Store, parts: list[Value], homes: list[Place | Value]) -> Insertion | None:
@@ -313,11 +312,11 @@ class Insertions:
             return False
         if self.solution.may_be(holder, Tensor):
             return False  # what is written into a tensor in place becomes part of it
-        places, later = places_of(self.solution, index), self._later(index)
+        places, later = self.solution.read_from(index), self._later(index)
         goes_round = any(one.value.name in ("Modulo", "ModuloAssign") for one in later)
         return goes_round and all(
             one.value.op is Op.OPERATION
-            and any(place in places for part in one.value.computed_from() for place in places_of(self.solution, part))
+            and any(place in places for part in one.value.computed_from() for place in self.solution.read_from(part))
             for one in later
         )
 
@@ -386,7 +385,7 @@ class Insertions:
 
     def _later(self, index: Value) -> list[Store]:
         """Where an attribute or a global is set once the program runs."""
-        places = places_of(self.solution, index)
+        places = self.solution.read_from(index)
         return [
             store
             for store in self.solution.graph.stores

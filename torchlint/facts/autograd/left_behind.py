@@ -15,7 +15,7 @@ from torchlint.facts.autograd.unseen_terms import UnseenTerms
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.running import run_by
 from torchlint.syntax.tree import children, walk_statements
 
@@ -109,12 +109,9 @@ class LeftBehind:
     @cached_property
     def trained_reads(self) -> dict[Place, list[Value]]:
         """What is read at each place and flows into a backward."""
-        table: dict[Place, list[Value]] = {}
-        for read in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):
-            if read in self.flows.trained:
-                for place in places_of(self.solution, read):
-                    table.setdefault(place, []).append(read)
-        return table
+        trained, readers = self.flows.trained, self.solution.readers
+        table = {place: [read for read in reads if read in trained] for place, reads in readers.items()}
+        return {place: reads for place, reads in table.items() if reads}
 
     # -- what sets it before it is read -------------------------------------------------------------------------------
 

@@ -82,24 +82,30 @@ class LeftOut:
     def _has_differentiating_forward(self) -> bool:
         return any(is_forward(function) and self.steps.trains(function) for function in self.solution.graph.functions)
 
-    def has_no_weights(self, call: Value) -> bool:
+    def runs_no_network(self, call: Value) -> bool:
+        """Whether a CALL makes a layer, is of something without weights, or takes or gives what NumPy reads."""
+        if call in self._read_as_arrays or call in self._layers:
+            return True
+        return self._has_no_weights(call) or self._takes_arrays(call)
+
+    def _has_no_weights(self, call: Value) -> bool:
         """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
         atoms = self.solution.final(call.callee)
         return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
 
-    def takes_arrays(self, call: Value) -> bool:
+    def _takes_arrays(self, call: Value) -> bool:
         """``self.encoder(ids.astype(np.int32))`` of what is not seen: no network of torch is given arrays of NumPy."""
         atoms = self.solution.final(call.callee)
         is_seen = any(isinstance(atom, Instance) and is_module_class(atom.cls) for atom in atoms)
         return not is_seen and any(one.op is Op.CALL and one.name == CONVERTING for one in call.arguments)
 
     @cached_property
-    def layers(self) -> frozenset[Value]:
+    def _layers(self) -> frozenset[Value]:
         """What is made a layer of: ``Sequential(*[block(3) for _ in range(n)])`` calls a class."""
         return layers(self.flows)
 
     @cached_property
-    def read_as_arrays(self) -> frozenset[Value]:
+    def _read_as_arrays(self) -> frozenset[Value]:
         """What NumPy reads, and would refuse if it had a graph: a guard stands elsewhere, or all is frozen."""
         read = read_as_arrays(self.flows)
         # One forward of a function with gradients on would raise: those beside it run without them, too.

@@ -26,7 +26,7 @@ from torchlint.facts.autograd.unseen_terms import UnseenTerms
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, homes_of, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
 from torchlint.facts.values.writing import Use, is_named_by_expression, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
@@ -300,9 +300,7 @@ class Leftovers:
 
     def _continues(self, store: Store, places: list[Place]) -> bool:
         """Whether what is stored is computed from what was there: a sum, a running or a recurrent state."""
-        return any(
-            place in places for value in store.value.computed_from() for place in places_of(self.solution, value)
-        )
+        return any(place in places for value in store.value.computed_from() for place in self.solution.read_from(value))
 
     def _continues_item(self, store: Store) -> bool:
         """Whether the new content of an item is computed from its old content."""

@@ -26,7 +26,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, may_be_optimizer
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overrides import has_unseen_base, is_plain_class
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -66,7 +66,7 @@ class Optimized:
         found: set[Value | Place] = set()
         for value in ends([module], self._behind):
             if value.name != "None":
-                found.update(places_of(self.solution, value) or [value])
+                found.update(self.solution.read_from(value) or [value])
         return frozenset(found)
 
     def _behind(self, value: Value) -> list[Value]:

@@ -6,12 +6,12 @@ gradients may be off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.values.graph import Value
+from torchlint.syntax.tree import branches
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -34,17 +34,8 @@ def is_known_by_other_branch(facts: Facts, value: Value, statement: cst.CSTNode)
         for backward in facts.graph.all_backwards()
         if backward.proves and origin in facts.flows.ancestry.of(backward.root)
     ]
-    tests = dict(_tests(facts, statement))
+    tests = dict(branches(facts.parents, statement))
     return bool(proving) and all(
-        any(tests.get(test, branch) is not branch for test, branch in _tests(facts, backward.statement))
+        any(tests.get(test, branch) is not branch for test, branch in branches(facts.parents, backward.statement))
         for backward in proving
     )
-
-
-def _tests(facts: Facts, statement: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """The tests that decide whether a statement runs, each with the branch on which that stands."""
-    node, above = statement, facts.parents.get(statement)
-    while above is not None and not isinstance(above, cst.FunctionDef):
-        if isinstance(above, cst.If):
-            yield above, node
-        node, above = above, facts.parents.get(above)

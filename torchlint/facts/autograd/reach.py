@@ -26,7 +26,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
-from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import spread_into
@@ -173,7 +173,7 @@ class _Walk:
         return bool(operands) and all(
             one.op is Op.ATTRIBUTE
             and all(
-                kept.op is Op.GIVEN for p in places_of(self.solution, one) for kept in self.solution.stored.get(p, ())
+                kept.op is Op.GIVEN for p in self.solution.read_from(one) for kept in self.solution.stored.get(p, ())
             )
             and self.flows.live(one) is None
             for one in operands
@@ -211,7 +211,7 @@ class _Walk:
             if value.callee.op is Op.ATTRIBUTE and (_is_of_tensor(value) or self.flows.carries(value.callee.inputs[0])):
                 yield value.callee.inputs[0], inside  # also `outputs.log_prob(action)`, of what a network made
             yield from self._held(value, inside)
-        elif value.op in (Op.READ, Op.ATTRIBUTE) and (places := places_of(self.solution, value)):
+        elif value.op in (Op.READ, Op.ATTRIBUTE) and (places := self.solution.read_from(value)):
             for place in places:
                 stored = self.solution.stored.get(place, ())
                 self.places.update([place] if any(may_be_recorded(self.solution, kept) for kept in stored) else [])
@@ -283,12 +283,12 @@ class _Walk:
 
     def _given_there(self, source: Value) -> list[Value]:
         """The parameters that an attribute was set to, ``self.loader = loader``, where nothing else is kept there."""
-        places = places_of(self.solution, source) if source.op in (Op.READ, Op.ATTRIBUTE) else []
+        places = self.solution.read_from(source) if source.op in (Op.READ, Op.ATTRIBUTE) else []
         stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
         if not stored or not all(kept.op is Op.PARAMETER for kept in stored):
             return []
         inserted = (store.holder for store in self.facts.graph.stores if store.holder is not None)
-        return [] if any(one in places for holder in inserted for one in places_of(self.solution, holder)) else stored
+        return [] if any(one in places for holder in inserted for one in self.solution.read_from(holder)) else stored
 
     def _holds_older(self, source: Value) -> bool:
         """Whether a container holds graphs and was made outside all loops: no turn of one makes it anew."""

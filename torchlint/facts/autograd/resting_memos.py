@@ -21,7 +21,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store
 from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, parts, text_of
-from torchlint.syntax.tree import walk
+from torchlint.syntax.tree import branches, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -121,12 +121,7 @@ def _is_given_up(facts: Facts, store: Store, places: list[Place]) -> bool:
 
 def _is_for_training(facts: Facts, statement: cst.CSTNode) -> bool:
     """Whether a condition on the way to a statement asks whether the module trains."""
-    node: cst.CSTNode | None = statement
-    while node is not None and not isinstance(node, cst.FunctionDef):
-        node = facts.parents.get(node)
-        if isinstance(node, cst.If) and any(map(_is_training, walk(node.test))):
-            return True
-    return False
+    return any(any(map(_is_training, walk(test.test))) for test, _ in branches(facts.parents, statement))
 
 
 def _is_training(node: cst.CSTNode) -> bool:

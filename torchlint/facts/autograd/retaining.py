@@ -16,7 +16,7 @@ from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container, Partial
 from torchlint.facts.values.graph import Backward, Op, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.partials import tasks
@@ -179,7 +179,7 @@ def _is_carried(facts: Facts, reach: Reach) -> bool:
             if stored.function.name == "__init__" or stored.function.parent is None:
                 return True
             behind = facts.flows.ancestry.of(stored)
-            if any(place in places_of(facts.solution, value) for value in behind):
+            if any(place in facts.solution.read_from(value) for value in behind):
                 return True
     return False
 

@@ -13,9 +13,7 @@ from torchlint.diagnostic import Level, Memory
 from torchlint.facts.autograd.columns import Rows
 from torchlint.facts.keeping.left_fields import left_in
 from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
-from torchlint.facts.values.homes import allocations_of, places_of
-from torchlint.facts.values.reaching import reached
-from torchlint.facts.values.record_fields import is_read_where_made
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
 
@@ -121,27 +119,12 @@ def retention_in(
     rows = next((facts.flows.ancestry.rows[one] for one in holders if one in facts.flows.ancestry.rows), None)
     if rows is not None:
         uses = _unread(facts, rows, uses)
-    read_back = _read_back(facts)
-    uses = [use for use in uses if use.value not in read_back]
+    uses = [use for use in uses if use.value not in facts.trained_fields.read_later]
     is_trained_on = any(map(facts.flows.is_trained_on, holders))
     if not is_trained_on:
         return retention_of(facts, holders[0], uses)
     left = map(partial(cost_of, facts), left_in(facts, statement, uses))
     return min(left, key=lambda retention: retention.level, default=None)
-
-
-def _read_back(facts: Facts) -> set[Value]:
-    """What records were made with for fields that are read later, and that a backward runs over there."""
-    read = (
-        given
-        for field, given in facts.flows.ancestry.given_for_fields.items()
-        if field in facts.flows.trained and not is_read_where_made(facts.solution, field, given)
-    )
-    return set(reached((one for given in read for one in given), partial(_passed_for, facts)))
-
-
-def _passed_for(facts: Facts, value: Value) -> Sequence[Value]:
-    return facts.solution.arguments_of(value) if value.op is Op.PARAMETER else ()
 
 
 def _unread(facts: Facts, rows: Rows, uses: Sequence[Use]) -> list[Use]:
@@ -170,7 +153,7 @@ def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
     if facts.trained_elsewhere.has(holder):
         return True
     kept = {holder, *allocations_of(facts.solution, holder)}
-    places = [*places_of(facts.solution, holder)]
+    places = [*facts.solution.read_from(holder)]
     places += [place for place, stored in facts.solution.stored.items() if not kept.isdisjoint(stored)]
     attributes = {place.path for place in places if isinstance(place.owner, Class) and "." not in place.path}
     return any(map(facts.others_train_on, sorted(attributes)))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.extents import Size, is_loss_function
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -86,7 +85,7 @@ class ReturnedLosses:
 
     def _places(self, value: Value) -> frozenset[Place]:
         reads = (part for part in self._behind(value) if part.op is Op.ATTRIBUTE)
-        return frozenset(place for read in reads for place in places_of(self.solution, read))
+        return frozenset(place for read in reads for place in self.solution.read_from(read))
 
 
 def is_layer_input(value: Value) -> bool:

@@ -15,7 +15,6 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.own_data import MAKING
@@ -72,13 +71,13 @@ class Served:
 
     def stays_in_evaluation(self, model: Value) -> bool:
         """Whether all that an attribute ever holds is in evaluation mode from the beginning."""
-        places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
+        places = self.solution.read_from(model) if model.op is Op.ATTRIBUTE else []
         kept = [value for place in places for value in self.solution.stored.get(place, ())]
         return bool(kept) and all(self._resting.comes_at_rest(value) or self._is_set_to_rest(value) for value in kept)
 
     def _is_read(self, model: Value) -> bool:
         """Whether all that an attribute ever holds, but for nothing, has its weights from a file where it is made."""
-        places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
+        places = self.solution.read_from(model) if model.op is Op.ATTRIBUTE else []
         stored = [value for place in places for value in self.solution.stored.get(place, ())]
         kept = [value for value in stored if value.name != "None"]
         return bool(kept) and all(_is_pretrained(value) or self._takes_weights(value) for value in kept)

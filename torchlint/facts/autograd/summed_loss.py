@@ -18,7 +18,7 @@ from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Value
-from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands
 
@@ -281,7 +281,7 @@ class _Search:
             )
             if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
                 return False
-            is_place = not all(map(_is_of_call, places_of(self.solution, value)))
+            is_place = not all(map(_is_of_call, self.solution.read_from(value)))
             is_older = is_before or (is_place if inside else self._is_older(value, loop))
             if is_older and (
                 is_forward
@@ -369,7 +369,7 @@ class _Search:
 
     def _is_older(self, value: Value, loop: Loop) -> bool:
         """Whether a value was there before this turn: made outside the loop, or left by the last turn."""
-        owners = [place.owner for place in places_of(self.solution, value)]
+        owners = [place.owner for place in self.solution.read_from(value)]
         # `model(**batch).loss`: what an object of this turn has is no older than that.
         if value in loop.phis or not all(isinstance(o, Value) and _is_made_in(o, loop) for o in owners):
             return True

@@ -22,7 +22,7 @@ from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.returned_items import is_part_of_several, items_at, kept_in_field
-from torchlint.syntax.tree import walk
+from torchlint.syntax.tree import branches, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -131,12 +131,8 @@ class Suppositions:
 
     def _is_asked_for(self, statement: cst.CSTNode) -> bool:
         """Whether it stands under a condition that training may fulfil: ``if self.training or not self.frozen:``."""
-        node: cst.CSTNode | None = statement
-        while node is not None and not isinstance(node, cst.FunctionDef):
-            branch, node = node, self.facts.parents.get(node)
-            if isinstance(node, cst.If) and branch is node.body and _asks_for_training(node.test):
-                return True
-        return False
+        around = branches(self.facts.parents, statement)
+        return any(branch is test.body and _asks_for_training(test.test) for test, branch in around)
 
     def _behind(self, value: Value) -> list[Value]:
         """What ``value`` is computed from as far as a graph may come along: nothing behind ``.detach()``."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 
 
 def is_used_up_elsewhere(lifetimes: Lifetimes, function: Function, homes: Sequence[Place | Value]) -> bool:
@@ -27,7 +26,7 @@ def is_used_up_elsewhere(lifetimes: Lifetimes, function: Function, homes: Sequen
     ending = {method for method in lifetimes.resetters(list(places)) if not solution.callers.get(method)}
     ending = {method for method in ending - {function} if method.owner is not None and method.name != "__init__"}
     reads = (value for value in solution.graph.of(Op.READ, Op.ATTRIBUTE) if ending and value.function in ending)
-    return any(not places.isdisjoint(places_of(solution, value)) and _is_used(value) for value in reads)
+    return any(not places.isdisjoint(solution.read_from(value)) and _is_used(value) for value in reads)
 
 
 def _is_used(value: Value) -> bool:

@@ -16,7 +16,6 @@ import libcst as cst
 from torchlint.facts.hooks.handles import methods_of, removes
 from torchlint.facts.hooks.piles import Clearing, Pile
 from torchlint.facts.values.graph import Class, Function, Op, Place
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def forgotten(facts: Facts) -> list[Forgotten]:
 
 def _own_place(facts: Facts, pile: Pile) -> Place | None:
     """The attribute of an object of this file that is the list."""
-    places = places_of(facts.solution, pile.holder)
+    places = facts.solution.read_from(pile.holder)
     return places[0] if len(places) == 1 and pile.holder.op is Op.ATTRIBUTE else None
 
 

@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import Argument, FunctionReference, Instance,
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import ends
@@ -247,7 +247,7 @@ class Hooks:
             if current in found:
                 continue
             found.add(current)
-            found.update(places_of(self.solution, current))
+            found.update(self.solution.read_from(current))
             found.update(a.cls.root() for a in self.solution.final(current) if isinstance(a, Instance))
             pending.extend(self._behind(current))
             if parts:

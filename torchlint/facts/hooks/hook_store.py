@@ -18,7 +18,7 @@ from torchlint.facts.hooks.piles import running_in
 from torchlint.facts.hooks.summed_items import is_summed
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, readers_of, targets_of
+from torchlint.facts.values.homes import homes_of, readers_of, targets_of
 from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.writing import Use, operands, parts, text_of
@@ -166,14 +166,14 @@ class Search:
             use
             for use in operands(store.value)
             if self._is_given(use.value, tensors, set())
-            and not any(place in targets for place in places_of(self.solution, use.value))
+            and not any(place in targets for place in self.solution.read_from(use.value))
         ]
         return added or parts(store.value, store.syntax, wanted)
 
     def _updates_itself(self, store: Store) -> bool:
         """``self.total = self.total + out``: the holder's old content is part of the new."""
         targets = targets_of(self.solution, store)
-        return any(place in targets for v in store.value.computed_from() for place in places_of(self.solution, v))
+        return any(place in targets for v in store.value.computed_from() for place in self.solution.read_from(v))
 
     def _parts(self, value: Value, tensors: tuple[Value, ...]) -> list[Value]:
         """What of ``tensors`` is in ``value``: itself, or items of containers and objects that are made there."""
@@ -293,7 +293,7 @@ class Search:
             for target in targets_of(self.solution, store)
         }
         return any(
-            value.name == "builtins.len" or any(place in updated for place in places_of(self.solution, value))
+            value.name == "builtins.len" or any(place in updated for place in self.solution.read_from(value))
             for value in index.computed_from()
         )
 

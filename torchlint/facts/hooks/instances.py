@@ -13,7 +13,7 @@ from torchlint.facts.hooks.burdens import Burdens
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.syntax.tree import walk, walk_statements
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Instances:
             is_on_self = store.attribute and store.holder in store.function.parameters[:1]
             return Place(owner.root(), store.attribute) if is_on_self else None
         assert store.holder is not None
-        read = [place for place in places_of(self.solution, store.holder) if place.owner is owner.root()]
+        read = [place for place in self.solution.read_from(store.holder) if place.owner is owner.root()]
         made = (
             place for place, values in self.solution.stored.items()
             if place.owner is owner.root() and store.holder in values

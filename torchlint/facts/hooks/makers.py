@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -50,7 +48,7 @@ class Makers:
 
     def _step_of(self, call: Value) -> Repetition | None:
         """What makes a call once in each step, and lets go of what it gives."""
-        found = self.repetitions.of(call) if call not in self._stores_of else None
+        found = self.repetitions.of(call) if not self._insertions_of(call) else None
         return found if found is not None and self.is_short(found) else None
 
     def maker(self, owner: Class, at: Value | None = None) -> tuple[Loop | Function | None, bool]:
@@ -147,22 +145,17 @@ class Makers:
         found = {user for user in value.users if user.op is Op.CONTAINER}
         if value.op in (Op.CONTAINER, Op.OPERATION):
             found |= {user for user in value.users if user.op is Op.OPERATION}
-        for store in self._stores_of.get(value, ()):
+        insertions = self._insertions_of(value)
+        for store in insertions:
             found |= {*allocations_of(self.solution, store.holder)} if store.holder is not None else set()
-        is_lost = value in self._stores_of and not found
-        return found if not is_lost else {value}
+        return found if found or not insertions else {value}
 
     def _calls_of(self, owner: Class) -> list[Value]:
         return [call for call in self.facts.calls() if self._makes(call, owner)]
 
-    @cached_property
-    def _stores_of(self) -> dict[Value, list[Store]]:
-        """For each value the places where it is put into something."""
-        table: dict[Value, list[Store]] = defaultdict(list)
-        for store in self.facts.graph.stores:
-            if store.kind is Kind.INSERT:
-                table[store.value].append(store)
-        return table
+    def _insertions_of(self, value: Value) -> list[Store]:
+        """The places where a value is put into something."""
+        return [store for store in self.facts.stores_of.get(value, ()) if store.kind is Kind.INSERT]
 
     def _is_returned(self, call: Value) -> bool:
         result = call.function.result

@@ -11,7 +11,6 @@ from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.domain import ClassReference, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts.hooks.circles import Circles
@@ -94,4 +93,4 @@ def _is_emptied(search: Circles, place: Place) -> bool:
     anew = (one for one in search.solution.stored.get(place, ()) if one.function.name != "__init__")
     if any(one.op is Op.CONTAINER and not one.inputs for one in anew):
         return True
-    return any(place in places_of(search.solution, reset.holder) for reset in search.facts.graph.resets)
+    return any(place in search.solution.read_from(reset.holder) for reset in search.facts.graph.resets)

@@ -19,7 +19,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, stored_at, targets_of
+from torchlint.facts.values.homes import homes_of, stored_at, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.sizes import Sizes
 from torchlint.syntax.tree import walk
@@ -194,7 +194,7 @@ class _Reading:
         reads = (
             value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.function in self.functions
         )
-        found = dict.fromkeys(place for value in reads for place in places_of(self.solution, value))
+        found = dict.fromkeys(place for value in reads for place in self.solution.read_from(value))
         return [place for place in found if place.owner is self.cls.root()]
 
     @cached_property
@@ -228,7 +228,7 @@ class _Reading:
             value
             for value in self.facts.graph.values
             if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT)
-            and value.inputs and place in places_of(self.solution, value.inputs[0])
+            and value.inputs and place in self.solution.read_from(value.inputs[0])
         ]  # fmt: skip
         is_of_samples = any(_is_of_sample(item) or self._is_of_own_key(item, place) for item in items)
         return is_of_samples and not any(_is_path(item) and not _is_record(item) for item in items)
@@ -260,7 +260,7 @@ class _Reading:
     def _replaces(self, store: Store, place: Place) -> bool:
         """``self.files[i] = Path(self.files[i])``: whether an item is put in the place of what it is made of."""
         items = (part for part in store.value.computed_from() if part.op is Op.SUBSCRIPT)
-        return store.is_item and any(place in places_of(self.solution, item.inputs[0]) for item in items)
+        return store.is_item and any(place in self.solution.read_from(item.inputs[0]) for item in items)
 
     def _is_index(self, key: Value | None) -> bool:
         """Whether a key is the very index that the loader asks for, passed on from function to function."""
@@ -294,14 +294,14 @@ class _Reading:
                 if any(self._is_length(part, place) for part in parts):
                     return True
             drops = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("popitem", "pop")
-            if drops and place in places_of(self.solution, value.callee.inputs[0]):
+            if drops and place in self.solution.read_from(value.callee.inputs[0]):
                 return True
         return False
 
     def _is_length(self, value: Value, place: Place) -> bool:
         if value.op is not Op.CALL or value.callee.name != "builtins.len" or not value.arguments:
             return False
-        return place in places_of(self.solution, value.arguments[0])
+        return place in self.solution.read_from(value.arguments[0])
 
 
 def _is_of_sample(item: Value) -> bool:

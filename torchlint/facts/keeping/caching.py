@@ -18,7 +18,6 @@ from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import gives_tensor, may_be_followed
 from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
@@ -178,7 +177,7 @@ class Caching:
         return [
             call
             for call in self.facts.calls()
-            if call.callee is made or any(place in reached for place in places_of(self.solution, call.callee))
+            if call.callee is made or any(place in reached for place in self.solution.read_from(call.callee))
         ]
 
     def _bind(self, call: Value, function: Function, offset: int) -> dict[Value, Value | None]:

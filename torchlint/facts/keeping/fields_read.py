@@ -16,7 +16,6 @@ from torchlint import torch_api
 from torchlint.facts.keeping.by_field import EACH, ByField
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import LISTING, spread_as
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.record_fields import CHOOSING
@@ -68,7 +67,7 @@ class FieldsRead:
 
     def _fields_read(self, method: Function, place: Place, names: tuple[str, ...]) -> list[tuple[str, Value]] | None:
         """What a method reads of each record, by the field; None where it does anything else with one, or with all."""
-        rows = [one for one in self._reads.get(method, ()) if place in places_of(self.solution, one)]
+        rows = [one for one in self._reads.get(method, ()) if place in self.solution.read_from(one)]
         records, fields = list[Value](), list[tuple[str, Value]]()
         seen = set(rows)
         while rows or records:

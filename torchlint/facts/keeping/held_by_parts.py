@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Drop, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -83,7 +82,7 @@ class HeldByParts:
 
     def _is_of(self, call: Value, place: Place) -> bool:
         """Whether a CALL is of a method of what an attribute holds."""
-        return call.callee.op is Op.ATTRIBUTE and place in places_of(self.solution, call.callee.inputs[0])
+        return call.callee.op is Op.ATTRIBUTE and place in self.solution.read_from(call.callee.inputs[0])
 
     def _added_to(self, call: Value, held: frozenset[Value]) -> Iterator[str]:
         """The attributes of its object to whose content a method of another file adds one of ``held``."""

@@ -33,11 +33,11 @@ from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, readers_of, stored_at
+from torchlint.facts.values.homes import readers_of, stored_at
 from torchlint.facts.values.parameters import is_own_object
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
-from torchlint.syntax.tree import dotted
+from torchlint.syntax.tree import branches, dotted, enclosing
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -104,7 +104,7 @@ class JoinedInTurn:
 
     def _is_filled_by_others(self, old: Value, method: Function) -> bool:
         """Whether another file calls the method of a collector in a loop, and there none that reads what it has."""
-        readers = {value.function for value in readers_of(self.solution, places_of(self.solution, old))}
+        readers = {value.function for value in readers_of(self.solution, self.solution.read_from(old))}
         return self.facts.repeats(method.name, sorted({reader.name for reader in readers if reader is not method}))
 
     def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
@@ -165,13 +165,13 @@ class JoinedInTurn:
 
     def _is_filled_as_list(self, old: Value, call: Value) -> bool:
         """Whether the same name is a list on another branch of a test, to which that adds what would be joined here."""
-        places = set(places_of(self.solution, old))
+        places = set(self.solution.read_from(old))
         added = (
             store for store in self.facts.graph.stores if store.kind is Kind.INSERT and store.function is call.function
         )
         return any(
             store.holder is not None
-            and not places.isdisjoint(places_of(self.solution, store.holder))
+            and not places.isdisjoint(self.solution.read_from(store.holder))
             and self._is_on_other_branch(store.statement, call.statement)
             for store in added
         )
@@ -182,9 +182,9 @@ class JoinedInTurn:
         # Whatever function the loop calls runs whole in each turn.
         within = by if isinstance(by, Loop) and call.function is by.function else call.function
         same = [old, call]
-        places = places_of(self.solution, old)
+        places = self.solution.read_from(old)
         if places:
-            same += [v for v in self.facts.graph.values if set(places) & set(places_of(self.solution, v))]
+            same += [v for v in self.facts.graph.values if set(places) & set(self.solution.read_from(v))]
             if any(self._resets(store, call, repetition) for place in places for store in self._sets(place)):
                 return True
         for value in list(same):
@@ -237,15 +237,11 @@ class JoinedInTurn:
 
     def _branches(self, node: cst.CSTNode | None) -> dict[cst.CSTNode, cst.CSTNode]:
         """The tests that decide on a statement, each with its branch; itself for what follows the first time."""
-        found: dict[cst.CSTNode, cst.CSTNode] = {}
-        while node is not None:
-            parent = self.facts.parents.get(node)
-            if isinstance(parent, cst.If):
-                found[parent] = node
-            if isinstance(parent, cst.IndentedBlock):
-                before = takewhile(partial(is_not, node), parent.body)
+        found: dict[cst.CSTNode, cst.CSTNode] = {**dict(branches(self.facts.parents, node))}
+        for outer, inner in enclosing(self.facts.parents, node):
+            if isinstance(outer, cst.IndentedBlock):
+                before = takewhile(partial(is_not, inner), outer.body)
                 found |= {one: one for one in before if isinstance(one, cst.If) and _begins(one)}
-            node = parent
         return found
 
     def _only_looks(self, user: Value, call: Value, same: list[Value]) -> bool:

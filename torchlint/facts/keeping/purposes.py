@@ -13,7 +13,7 @@ from torchlint.facts.keeping.loading import Load
 from torchlint.facts.values.domain import Instance, Module, Tool, is_optimizer
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.residence import Residence, Residences
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Purposes:
         moved = call.callee.inputs[0]
         if not self.facts.identity.roots(moved).isdisjoint(self.facts.identity.roots(model)):
             return True
-        return not set(places_of(self.solution, moved)).isdisjoint(places_of(self.solution, model))
+        return not set(self.solution.read_from(moved)).isdisjoint(self.solution.read_from(model))
 
     def _is_quantized(self, copy: Value) -> bool:
         """Whether the model has been quantized for the host, as far as its file tells of it."""

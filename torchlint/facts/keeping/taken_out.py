@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.keeping.unloaded import Holder
 from torchlint.facts.values.framework_objects import guards_itself
 from torchlint.facts.values.graph import Drop, Function, Kind, Loop, Op, Place, Value
-from torchlint.facts.values.homes import allocations_of, homes_of, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
@@ -56,7 +56,7 @@ class TakenOut:
     def _attribute_of(self, drop: Drop, taken: Value) -> Holder | None:
         """The attribute of its own object from which a method got the model: ``net = self.net``."""
         owner = drop.function.parameters[:1] if drop.function.owner is not None else []
-        if taken.op is not Op.ATTRIBUTE or taken.inputs[0] not in owner or not places_of(self.solution, taken):
+        if taken.op is not Op.ATTRIBUTE or taken.inputs[0] not in owner or not self.solution.read_from(taken):
             return None
         if self._is_used(taken, homes_of(self.solution, taken)[1:]) or self._lets_go([], [taken], drop):
             return None
@@ -91,7 +91,7 @@ class TakenOut:
             drop: where the variable is given up; what its function puts into the container may be in the model's place.
         """
         graph, own, function = self.facts.graph, set(homes), drop.function
-        places = own | {place for attribute in way for place in places_of(self.solution, attribute)}
+        places = own | {place for attribute in way for place in self.solution.read_from(attribute)}
         near = {function, *(call.function for call in self.solution.callers.get(function, ()))}
         calls = [call for one in near for call in self.facts.steps.calls_in(one)]
         near |= {callee for call in calls for callee in self.solution.functions_of(call) if callee.name != "__init__"}

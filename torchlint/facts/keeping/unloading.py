@@ -26,6 +26,7 @@ from torchlint.facts.values.choices import choices, joined_into
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
+from torchlint.syntax.tree import branches
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -203,12 +204,7 @@ class Unloadings:
 
     def _conditions(self, node: cst.CSTNode) -> set[cst.If]:
         """The conditions under which a statement stands in its function."""
-        found, current = set[cst.If](), self.facts.parents.get(node)
-        while current is not None and not isinstance(current, cst.FunctionDef):
-            if isinstance(current, cst.If):
-                found.add(current)
-            current = self.facts.parents.get(current)
-        return found
+        return {test for test, _ in branches(self.facts.parents, node)}
 
     def _is_run(self, container: Value, held: frozenset[Value], drop: Drop) -> bool:
         """Whether one of the models in a container is called later, or who knows when: it is wanted."""

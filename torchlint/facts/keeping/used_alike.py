@@ -15,7 +15,6 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, Derived, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import star_of
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _whose(facts: Facts, call: Value) -> tuple[frozenset[Place | Value], bool]:
     receiver, is_item = call.callee.inputs[0], False
     while (around := _around(receiver)) is not None:
         receiver, is_item = around, True
-    places = places_of(facts.solution, receiver)
+    places = facts.solution.read_from(receiver)
     return (frozenset(places) if places else frozenset([receiver])), is_item
 
 

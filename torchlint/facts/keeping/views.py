@@ -22,7 +22,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Function, Kind, Op, Value
-from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
+from torchlint.facts.values.homes import is_data_of_tensor, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
@@ -256,7 +256,7 @@ class Views:
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
         """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""
-        places = places_of(self.solution, value)
+        places = self.solution.read_from(value)
         stored = list(dict.fromkeys(stored_at(self.solution, value)))
         if len(stored) == 1 and len(places) == 1:
             return ("whole", stored[0])

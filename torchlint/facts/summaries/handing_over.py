@@ -17,7 +17,6 @@ from torchlint.facts.summaries.results import path_from_parameter
 from torchlint.facts.summaries.summary import HandingOver
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as, spread_into, star_of
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _sources(facts: Facts, owner: Class, attribute: str) -> Iterator[tuple[str, 
         store.value
         for store in facts.graph.stores
         if store.kind is Kind.INSERT and store.value.op is Op.PARAMETER and store.function.owner is owner
-        if store.holder is not None and place in places_of(facts.solution, store.holder)
+        if store.holder is not None and place in facts.solution.read_from(store.holder)
     ]
     for value in (*listed, *added):
         method = value.function

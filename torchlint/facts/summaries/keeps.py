@@ -30,13 +30,13 @@ from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_d
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.tensors import declares_tensors
 from torchlint.facts.values.writing import is_named_by_expression
-from torchlint.syntax.tree import dotted
+from torchlint.syntax.tree import branches, dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -275,13 +275,9 @@ class Keeps:
     def _condition(self, node: cst.CSTNode | None, function: Function) -> int:
         """The parameter by which callers decide on what stands there, ``if update:`` around it; -1 if there is none."""
         names = [parameter.name for parameter in parameters_with_captured(function)]
-        inner = node
-        while inner is not None and inner is not function.syntax:
-            outer = self.facts.parents.get(inner)
-            if isinstance(outer, cst.If) and outer.body is inner and dotted(outer.test) in names:
-                return names.index(dotted(outer.test) or "")
-            inner = outer
-        return -1
+        around = branches(self.facts.parents, node)
+        asked = (dotted(outer.test) for outer, branch in around if branch is outer.body)
+        return next((names.index(name) for name in asked if name in names), -1)
 
     def _condition_through(self, keep: KeepSummary, call: Value, callee: Function) -> int | None:
         """The parameter by which callers decide whether a function keeps by another; None where it says no itself."""
@@ -343,13 +339,13 @@ class Keeps:
         """What was kept, as it is read in ``self.sum = self.sum + value``, ``sums[name] = sums[name] + value``."""
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
-            targets = list(places_of(self.solution, store.holder))
+            targets = list(self.solution.read_from(store.holder))
         behind = self._given.behind(store.value)
         return [
             value
             for value in behind
             if is_same_item(self.facts.graph, store, value)
-            or any(place in targets for place in places_of(self.solution, value))
+            or any(place in targets for place in self.solution.read_from(value))
         ]
 
     def _is_state(self, store: Store, before: Sequence[Value]) -> bool:

@@ -11,7 +11,6 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container, is_graphless
 from torchlint.facts.values.graph import Function, Op, Place, Value
-from torchlint.facts.values.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -59,7 +58,7 @@ class Reading:
 
     def _reads_numbers_only(self, method: Function, place: Place) -> bool:
         """``[float(p) for p in self.ranks]``: whether all that a method makes of what a place holds has no graph."""
-        pending = [value for value in self._reading[method] if place in places_of(self.solution, value)]
+        pending = [value for value in self._reading[method] if place in self.solution.read_from(value)]
         seen, is_read = set(pending), bool(pending)
         stored = self.solution.stored.get(place, ())
         has_keys = bool(stored) and all(map(is_dictionary, stored))
@@ -123,7 +122,7 @@ class Reading:
         table: dict[Function, set[Place]] = defaultdict(set)
         for function, values in self._reading.items():
             for value in values:
-                table[function].update(places_of(self.solution, value))
+                table[function].update(self.solution.read_from(value))
         return table
 
     @cached_property
@@ -139,5 +138,5 @@ class Reading:
         if method not in self._read_by:
             behind = self.flows.ancestry.of_all([method.result] if method.result is not None else [])
             reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
-            self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
+            self._read_by[method] = frozenset(place for value in reads for place in self.solution.read_from(value))
         return self._read_by[method]

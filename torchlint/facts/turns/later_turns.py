@@ -13,7 +13,7 @@ import libcst as cst
 from torchlint.facts.building.names import assigned_in, paths_read
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LaterTurns:
     def _only_rises(self, node: cst.Attribute) -> bool:
         """Whether an attribute is a number to which something is added as the program goes on, and nothing else."""
         read = self._attributes.get(node)
-        places = places_of(self.facts.solution, read) if read is not None else []
+        places = self.facts.solution.read_from(read) if read is not None else []
         set_later = [place for place in places if place in self._rising]
         return bool(set_later) and all(self._rising[place] for place in set_later)
 

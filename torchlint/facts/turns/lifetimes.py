@@ -13,7 +13,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import ClassReference, Container, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Reset, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
@@ -106,7 +106,7 @@ class Lifetimes:
         ):
             return True  # of what `zeros_like` is given only the size is read
         targets = targets_of(self.solution, store)
-        read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
+        read = (place for value in store.value.computed_from() for place in self.solution.read_from(value))
         return not any(place in targets for place in read)
 
     def outlives(
@@ -177,7 +177,7 @@ class Lifetimes:
         if any(source.op is Op.PHI and made in source.inputs for source in sources):
             return True
         attributes = (source for source in sources if source.op is Op.ATTRIBUTE)
-        homes = (home for attribute in attributes for home in places_of(self.solution, attribute))
+        homes = (home for attribute in attributes for home in self.solution.read_from(attribute))
         return any(store.value is made for home in homes for store in self._assigned.get(home, ()))
 
     def _owner_of_local(self, home: Place | Value) -> Function | None:

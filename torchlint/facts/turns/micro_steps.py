@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Loop, Op, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import is_own_object
 
@@ -87,7 +87,7 @@ def _is_made_before(facts: Facts, value: Value, call: Value, hops: int) -> bool:
 
 
 def _stores_of(facts: Facts, read: Value) -> list[Store]:
-    places = set(places_of(facts.solution, read))
+    places = set(facts.solution.read_from(read))
     stores = (store for store in facts.graph.stores if store.attribute == read.name)
     return [store for store in stores if not places.isdisjoint(targets_of(facts.solution, store))]
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.facts.values.graph import Function, Value
 from torchlint.facts.values.literals import literal
+from torchlint.syntax.tree import branches
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -15,14 +16,10 @@ if TYPE_CHECKING:
 
 def is_left_off(facts: Facts, at: Value) -> bool:
     """Whether ``at`` stands under a switch that nobody turns on: ``if tidy:``, ``if tidy and late:``."""
-    node, parents = at.syntax or at.statement, facts.parents
-    while node is not None and node is not at.function.syntax:
-        parent = parents.get(node)
-        if isinstance(parent, cst.If) and node is parent.body:
-            if any(is_never_asked(facts, test, at.function) for test in _needed(parent.test)):
-                return True
-        node = parent
-    return False
+    return any(
+        branch is outer.body and any(is_never_asked(facts, test, at.function) for test in _needed(outer.test))
+        for outer, branch in branches(facts.parents, at.syntax or at.statement)
+    )
 
 
 def is_never_asked(facts: Facts, test: cst.BaseExpression, function: Function) -> bool:

@@ -22,11 +22,6 @@ def targets_of(solution: Solution, store: Store) -> list[Place | Value]:
     return []
 
 
-def places_of(solution: Known, value: Value) -> list[Place]:
-    """The places that a value is read from."""
-    return solution.read_from(value)
-
-
 def readers_of(solution: Known, homes: Iterable[Place | Value]) -> list[Value]:
     """What reads any of the places among ``homes``, each once, in the order of the program."""
     found = {value for home in homes if isinstance(home, Place) for value in solution.readers.get(home, ())}
@@ -35,14 +30,14 @@ def readers_of(solution: Known, homes: Iterable[Place | Value]) -> list[Value]:
 
 def stored_at(solution: Known, value: Value) -> list[Value]:
     """What the program stores anywhere at the places that a value is read from; empty for what is not read."""
-    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
+    return [stored for place in solution.read_from(value) for stored in solution.stored.get(place, ())]
 
 
 def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:
     """All that a holder stands for: itself, the places it is read from, the containers it may be."""
     containers = allocations_of(solution, holder)
     own = (solution.place_of_items(atom) for atom in sorted_values(solution.final(holder)))
-    return [holder, *places_of(solution, holder), *(place for place in own if place is not None), *containers]
+    return [holder, *solution.read_from(holder), *(place for place in own if place is not None), *containers]
 
 
 def is_data_of_tensor(solution: Solution, value: Value) -> bool:

@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.facts.values.domain import ClassReference, Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.tensors import Tensors
@@ -190,7 +190,7 @@ class Novelty:
             return self._of_batch(value, seen, hops)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return self._of_part(value.inputs[0], seen, hops)
-        if value.op is Op.ATTRIBUTE and not any(self.solution.stored.get(p) for p in places_of(self.solution, value)):
+        if value.op is Op.ATTRIBUTE and not any(self.solution.stored.get(p) for p in self.solution.read_from(value)):
             return self._of_part(value.inputs[0], seen, hops)
         if value.op is Op.CALL and value.callee.name == "builtins.next":
             return self.repeats(value)
@@ -232,7 +232,7 @@ class Novelty:
     def _of_place(self, value: Value, seen: set[Value], hops: int) -> Loop | Function | None:
         if value.op is Op.ATTRIBUTE and value.name in _SIZES:
             return None
-        places = places_of(self.solution, value)
+        places = self.solution.read_from(value)
         counter = next((found for place in places if (found := self._counter(place)) is not None), None)
         if counter is not None:
             return counter

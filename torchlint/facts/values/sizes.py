@@ -13,7 +13,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, stored_at
+from torchlint.facts.values.homes import homes_of, stored_at
 from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.options import default_of
@@ -123,7 +123,7 @@ class Sizes:
     def is_as_long_as(self, value: Value, place: Place) -> bool:
         """Whether ``value`` has as many items as what an attribute holds, of which it is made."""
         made = self.solution.stored.get(place, ())
-        return any(one in made or place in places_of(self.solution, one) for one in self._all_as_long_as(value))
+        return any(one in made or place in self.solution.read_from(one) for one in self._all_as_long_as(value))
 
     def _all_as_long_as(self, value: Value) -> Iterator[Value]:
         """A value, and all that it is as long as, the nearest first, each once."""

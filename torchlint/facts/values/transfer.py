@@ -58,6 +58,7 @@ from torchlint.facts.values.own_operators import given_by_own
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.told_modules import OWN_PARTS
 from torchlint.facts.values.tuples import fields_of_record, unpackable
+from torchlint.facts.values.writing import slice_of
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Container):
         if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
             return PLAIN
-        taken = _slice_of(value)
+        taken = slice_of(value) if value.op is Op.SUBSCRIPT else None
         if taken is not None and (taken.lower is None or not _has_places(solution, atom.allocation, value)):
             return frozenset([atom])  # its items have the same places there, or none
         found = solution.load(atom.allocation, key, value)
@@ -350,13 +351,6 @@ def _has_places(solution: Solution, container: Value, reader: Value) -> bool:
     solution.watch(container, reader)
     keys = [*(key for key, _ in solution.held.get(container, ())), *solution.fields.get(container, {})]
     return any(isinstance(key, int) for key in keys)
-
-
-def _slice_of(value: Value) -> cst.Slice | None:
-    """``rows[:2]``: which part of a sequence a SUBSCRIPT takes; None where it takes an item."""
-    written = value.syntax if value.op is Op.SUBSCRIPT else None
-    first = written.slice[0].slice if type(written) is cst.Subscript else None
-    return first if type(first) is cst.Slice else None
 
 
 def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str | int | None) -> Abstract:

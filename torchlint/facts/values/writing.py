@@ -170,6 +170,12 @@ def _module_of(value: Value) -> cst.Module:
     return function.syntax
 
 
+def slice_of(value: Value) -> cst.Slice | None:
+    """``rows[1:4]``: which part of a sequence a value is written as; None for anything else."""
+    first = value.syntax.slice[0].slice if isinstance(value.syntax, cst.Subscript) else None
+    return first if isinstance(first, cst.Slice) else None
+
+
 def is_slice(value: Value) -> bool:
     """``rows[1:4]``: whether a value is written as a slice of another one."""
-    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
+    return slice_of(value) is not None
