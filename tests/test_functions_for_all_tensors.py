@@ -6,7 +6,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from programs import Program
 from projects import Project, loop
+
+from torchlint.facts.values.severing import severing_flag
 
 NESTED = {
     "asks for tensors": """
@@ -72,3 +75,23 @@ def test_one_that_ends_graphs_leaves_none(tmp_path: Path, nested: str, function:
 def test_one_that_keeps_them_leaves_all(tmp_path: Path, nested: str, function: str) -> None:
     each = f"kept.append(apply_to({{'loss': loss}}, {function}))"
     assert found(tmp_path, NESTED[nested], each, elsewhere=False) != []
+
+
+RUNNING = """
+def run(model, x, detach=False):
+    out = model(x)
+    return out.detach() if detach else out
+"""
+
+
+def test_a_flag_says_more_than_what_is_called() -> None:
+    facts = Program(RUNNING).facts
+    (run,) = (function for function in facts.graph.functions if function.name == "run")
+    assert severing_flag(facts.solution, run) == (2, True)
+
+
+@pytest.mark.parametrize("nested", NESTED)
+def test_else_it_is_what_is_called(nested: str) -> None:
+    facts = Program(NESTED[nested]).facts
+    (apply_to,) = (function for function in facts.graph.functions if function.name == "apply_to")
+    assert severing_flag(facts.solution, apply_to) == (1, None)

@@ -28,7 +28,6 @@ _TENSORLESS = frozenset([Rest.GRAPHLESS.value, Rest.NO_TENSOR.value, Rest.PLAIN.
 FURTHEST = 60
 """So many values are looked at behind a result, at most."""
 
-
 _BUILDERS = frozenset(["builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.type"])
 """What makes a collection of its arguments; a type is called for one of the kind that was given."""
 
@@ -72,14 +71,12 @@ def severing_flag(solution: Solution, function: Function) -> tuple[int, bool | N
     result = function.result
     if result is None or all(map(is_graphless, solution.final(result))):
         return None
-    for parameter in filter(is_called, function.parameters):
-        if is_cut_off(solution, function, (), {parameter}):
-            return function.parameters.index(parameter), None
     for flag in solution.graph.flags_of(function):
         for truth in (False, True):
             if is_cut_off(solution, function, {(flag, truth)}):
                 return function.parameters.index(flag), truth
-    return None
+    called = (one for one in filter(is_called, function.parameters) if is_cut_off(solution, function, (), {one}))
+    return next(((function.parameters.index(one), None) for one in called), None)
 
 
 def is_cut_off(
