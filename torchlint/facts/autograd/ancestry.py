@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.columns import lists_of_rows, parts_read
@@ -24,6 +25,16 @@ PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 """What is read of an object: an item, one in a loop over it, an attribute."""
 
 
+class _Between(NamedTuple):
+    """The calls that give a record on, from where it is made to where a field of it is read, and what they run."""
+
+    calls: tuple[Value, ...]
+    makers: frozenset[Function]
+
+
+_NOTHING_BETWEEN = _Between((), frozenset())
+
+
 class Ancestry:
     """Answers what flows into a value. Edges err towards reaching too much, since who is reached is said nothing of.
 
@@ -38,7 +49,7 @@ class Ancestry:
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._sources: dict[Value, list[Value]] = {}
         self.given_for_fields: dict[Value, list[Value]] = {}
-        self._between: dict[Value, list[Value]] = {}
+        self._between: dict[Value, _Between] = {}
         self._brings_none: dict[Value, bool] = {}
         self._ancestors: dict[Value, frozenset[Value]] = {}
         self._given_on: dict[Function, frozenset[Value] | None] = {}
@@ -120,13 +131,12 @@ class Ancestry:
                 continue
             through_place = value.op in (Op.READ, Op.ATTRIBUTE)
             sources = self.sources(value)
-            giving = self._between.get(value, ())
-            makers = {function for call in giving for function in self.solution.functions_of(call)}
-            for call in giving:  # who makes the record has been given what these calls give, and nobody else's
-                is_above = call.function not in makers and (may_ascend or call.function is not value.function)
+            giving = self._between.get(value, _NOTHING_BETWEEN)
+            for call in giving.calls:  # who makes the record has been given what these calls give, and nobody else's
+                is_above = call.function not in giving.makers and (may_ascend or call.function is not value.function)
                 pending.extend((given, is_above) for given in self.given_to(call))
             for source in sources:
-                if source.function in makers:
+                if source.function in giving.makers:
                     pending.append((source, False))
                     continue
                 if belated and is_belated(self.solution, value, source, belated):
@@ -138,7 +148,7 @@ class Ancestry:
                 is_kept = (through_place or source in self._own_items) and not is_here
                 ascends = is_kept or (may_ascend and (is_here or self._is_lasting(value, source)))
                 pending.append((source, ascends))
-            between.update(giving)
+            between.update(giving.calls)
         return frozenset(between.union(seen))
 
     def _is_lasting(self, value: Value, source: Value) -> bool:
@@ -188,7 +198,9 @@ class Ancestry:
             given = given_for_field(solution, value)
             if given is not None:
                 self.given_for_fields[value] = given
-                self._between[value] = calls_between(solution, value)
+                calls = calls_between(solution, value)
+                makers = frozenset(function for call in calls for function in solution.functions_of(call))
+                self._between[value] = _Between(tuple(calls), makers)
                 return given
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())

@@ -260,7 +260,7 @@ class _Search:
             if value.op is Op.ATTRIBUTE and value.name == "apply"
             and any(isinstance(a, ClassReference) and cls in a.cls.lineage() for a in self.solution.of(value.inputs[0]))
         ]  # fmt: skip
-        calls = [user for read in reads for user in read.users if user.op is Op.CALL and user.callee is read]
+        calls = [call for read in reads for call in read.calls]
         if not calls or any(user.op is not Op.CALL for read in reads for user in read.users):
             return True
         return any(map(self.facts.modes.records, calls)) or any(not read.users for read in reads)

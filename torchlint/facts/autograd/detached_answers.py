@@ -37,7 +37,7 @@ def is_detached_answer(flows: Flows, call: Value) -> bool:
         pending += _lists_with(flows, value)
         for user in value.users:
             if user.op is Op.ATTRIBUTE:
-                methods = [one for one in user.users if one.op is Op.CALL and one.callee is user]
+                methods = user.calls
                 if (user.name == "detach" and methods) or (user.name == "data" and _is_of_tensor(flows, user)):
                     return user.statement is not call.statement
                 pending += (

@@ -28,7 +28,7 @@ def ends_detached(flows: Flows, call: Value) -> bool:
             if user.op is Op.COMPARISON:
                 continue
             if user.op is Op.ATTRIBUTE:
-                methods = [one for one in user.users if one.op is Op.CALL and one.callee is user]
+                methods = user.calls
                 is_cut |= user.name in CUTS
                 onward = [] if user.name in CUTS else methods or [user]
             elif user.op in SAME_GRAPH or _is_unseen(flows, user):

@@ -18,6 +18,5 @@ def outlives_its_statement(solution: Solution, call: Value) -> bool:
         if any(user.statement is not call.statement for user in value.users if user.op is not Op.PHI):
             return True
         for user in value.users:
-            methods = [c for c in user.users if c.op is Op.CALL and c.callee is user]
-            pending += methods if user.op is Op.ATTRIBUTE and methods else [user]
+            pending += (user.calls if user.op is Op.ATTRIBUTE else []) or [user]
     return False

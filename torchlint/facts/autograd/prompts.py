@@ -59,7 +59,7 @@ class EncodedPrompts:
                 if user.op in PARTS:
                     pending.append(user)
                 elif user.op is Op.ATTRIBUTE:
-                    pending += [one for one in user.users if one.callee is user and user.name in SAME_OBJECT]
+                    pending += user.calls if user.name in SAME_OBJECT else []
                 elif user.op is Op.CALL and contract_of(self.solution, user, Holds.GUARDED) is not None:
                     is_given = True
                 else:

@@ -150,5 +150,5 @@ def _asks_for_weights(call: Value) -> bool:
 
 def _asks_for_device(method: Value) -> bool:
     """``next(net.parameters()).device``"""
-    calls = (user for user in method.users if user.op is Op.CALL and user.callee is method)
-    return all(one.op is Op.CALL and one.callee.name == "builtins.next" for call in calls for one in call.users)
+    using = (user for call in method.calls for user in call.users)
+    return all(user.op is Op.CALL and user.callee.name == "builtins.next" for user in using)

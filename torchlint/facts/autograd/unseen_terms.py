@@ -91,9 +91,7 @@ class UnseenTerms:
 
     def _is_unseen_term(self, call: Value) -> bool:
         """Whether a CALL of what is not seen gives something that is trained on, and is no network itself."""
-        if call not in self.flows.trained or may_be_module(self.solution, call):
-            return False
-        if any(user.op is Op.CALL and user.callee is call for user in call.users):
+        if call not in self.flows.trained or may_be_module(self.solution, call) or call.calls:
             return False
         is_unseen = all(isinstance(atom, UNSEEN) for atom in self.solution.final(call.callee))
         return is_unseen and not call.callee.name.startswith(("torch.", "builtins."))

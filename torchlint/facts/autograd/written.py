@@ -74,7 +74,7 @@ def _results(solution: Solution, user: Value, value: Value) -> list[Value]:
     if user.op is Op.ATTRIBUTE:
         operation = torch_api.method(user.name)
         is_known = operation is not None and operation.history in GIVING_ON
-        return [call for call in user.users if call.op is Op.CALL and call.callee is user] if is_known else []
+        return user.calls if is_known else []
     if user.op is Op.CALL and value in user.arguments and solution.functions_of(user):
         bindings = [solution.callers[function].get(user, {}) for function in solution.functions_of(user)]
         return [user, *(taken for binding in bindings for taken, given in binding.items() if given is value)]

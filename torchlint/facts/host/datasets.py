@@ -314,17 +314,13 @@ def _is_path(item: Value) -> bool:
     return any(
         (user.op is Op.CALL and user.callee.name.rpartition(".")[2] in OPENERS and user.callee is not item)
         or (user.op in _PARTS and user is not item and _is_path(user))
-        or (user.op is Op.ATTRIBUTE and user.name in TEXT_METHODS and any(map(_is_path, _calls_of(user))))
+        or (user.op is Op.ATTRIBUTE and user.name in TEXT_METHODS and any(map(_is_path, user.calls)))
         for user in item.users
         if user.index > item.index
     )
 
 
 _PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION, Op.PHI)
-
-
-def _calls_of(method: Value) -> list[Value]:
-    return [user for user in method.users if user.op is Op.CALL and user.callee is method]
 
 
 def _is_record(item: Value) -> bool:

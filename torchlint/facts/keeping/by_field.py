@@ -155,7 +155,7 @@ class ByField:
 
 def asks_for_part(user: Value) -> bool:
     """Whether a use of an object reads an attribute of it that is no method."""
-    return user.op is Op.ATTRIBUTE and not any(one.op is Op.CALL and one.callee is user for one in user.users)
+    return user.op is Op.ATTRIBUTE and not user.calls
 
 
 def _users(values: Iterable[Value]) -> set[Value]:

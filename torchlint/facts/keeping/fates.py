@@ -189,9 +189,8 @@ class Fates:
         elif user.op is Op.ATTRIBUTE:
             if user.name in TENSOR_PARTS:
                 yield user
-            for call in user.users:
-                if call.op is Op.CALL and call.callee is user:
-                    yield from self._method(user.name, call, value)
+            for call in user.calls:
+                yield from self._method(user.name, call, value)
         elif user.op is Op.CALL and user.callee is not value:
             yield from self._argument(value, user)
 

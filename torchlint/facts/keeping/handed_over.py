@@ -161,9 +161,8 @@ class HandedOver:
     def _gives_model(self, user: Value) -> bool:
         """Whether what is done with a container, or with a part of it, may give a model to somebody."""
         if user.op is Op.ATTRIBUTE:
-            calls = [call for call in user.users if call.op is Op.CALL and call.callee is user]
             if user.name in ("values", "items"):
-                return any(self._gives_model(one) for call in calls for one in call.users)
+                return any(self._gives_model(one) for call in user.calls for one in call.users)
             return user.name not in INSERTING | {"keys"}
         if user.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return bool(user.users) if self.holders.is_model(user) else any(map(self._gives_model, user.users))

@@ -128,7 +128,7 @@ class LoadedParts:
                 yield call, key
 
     def _attribute(self, attribute: Value) -> Iterator[tuple[Value, Key]]:
-        called = [user for user in attribute.users if user.op is Op.CALL and user.callee is attribute]
+        called = attribute.calls
         if not called:
             yield attribute, None
         elif attribute.name in PASSING:

@@ -80,8 +80,7 @@ def _used_by(user: Value) -> list[Value]:
 
 def _is_number_of(facts: Facts, user: Value) -> bool:
     """Whether an attribute is read that is a number, a text, nothing, or a list of those."""
-    is_called = any(c.op is Op.CALL and c.callee is user for c in user.users)
-    return user.op is Op.ATTRIBUTE and not is_called and _is_plain(facts, user, DEPTH)
+    return user.op is Op.ATTRIBUTE and not user.calls and _is_plain(facts, user, DEPTH)
 
 
 def _is_plain(facts: Facts, value: Value, depth: int) -> bool:

@@ -138,7 +138,7 @@ def _users(value: Value) -> Iterator[Value]:
 def _uses(user: Value, taken: Value) -> bool:
     """Whether a user of what is taken, or of the object that has it, does more than to look at it or set it to rest."""
     if user.op is Op.ATTRIBUTE:
-        is_data = taken.op is Op.ATTRIBUTE and not any(one.op is Op.CALL and one.callee is user for one in user.users)
+        is_data = taken.op is Op.ATTRIBUTE and not user.calls
         return user.name not in RESTING | VIEWS and not is_data
     if user.op is Op.CONTAINER:
         return not all(one.op is Op.ELEMENT for one in user.users)  # `for name, net in nets.items()` makes a pair

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import gives_object_back
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def builders(facts: Facts, module: Value) -> list[Value]:
     """The calls that may have built ``module``, looked for through ``.to(device)`` and the like."""
     ways = reached(origins(facts, module), partial(_before_move, facts))
-    return [value for value in ways if value.op is Op.CALL and not _is_move(value)]
+    return [value for value in ways if value.op is Op.CALL and not gives_object_back(value)]
 
 
 def built_by(facts: Facts, module: Value) -> set[str]:
@@ -28,8 +28,4 @@ def built_by(facts: Facts, module: Value) -> set[str]:
 
 
 def _before_move(facts: Facts, value: Value) -> list[Value]:
-    return origins(facts, value.callee.inputs[0]) if _is_move(value) else []
-
-
-def _is_move(value: Value) -> bool:
-    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
+    return origins(facts, value.callee.inputs[0]) if gives_object_back(value) else []

@@ -56,7 +56,7 @@ def _same_objects(copy: Value) -> frozenset[Value]:
     found, pending = {copy}, [copy]
     while pending:
         methods = [user for user in pending.pop().users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT]
-        calls = [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+        calls = [call for method in methods for call in method.calls]
         pending += [call for call in calls if call not in found]
         found.update(calls)
     return frozenset(found)
@@ -100,8 +100,7 @@ def _trains(facts: Facts, one: Value, same: frozenset[Value]) -> bool:
     for user in one.users:
         if user.op is Op.ATTRIBUTE and user.name in TRAINING:
             return True
-        calls = [call for call in user.users if call.op is Op.CALL and call.callee is user]
-        for call in (user, *calls) if user.op is Op.ATTRIBUTE else (user,):
+        for call in (user, *user.calls) if user.op is Op.ATTRIBUTE else (user,):
             if call.op is Op.CALL and call not in same:
                 if facts.flows.is_trained_on(call) or any(map(facts.steps.trains, facts.solution.functions_of(call))):
                     return True

@@ -48,7 +48,7 @@ def _is_batch(drawn: Value) -> bool:
     """Whether parts of what is taken are tensors that go to a device: ``x, _ = next(...)``, then ``x.to(device)``."""
     parts = (user for user in drawn.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT))
     moved = (user for part in parts for user in part.users if user.op is Op.ATTRIBUTE and user.name in MOVES)
-    return any(user.op is Op.CALL and user.callee is one for one in moved for user in one.users)
+    return any(one.calls for one in moved)
 
 
 def _is_trained_on_again(facts: Facts, loop: Loop) -> bool:

@@ -130,9 +130,7 @@ def is_a_model(facts: Facts, load: Load) -> bool:
 
 
 def _is_module(facts: Facts, value: Value) -> bool:
-    if any(user.op is Op.CALL and user.callee is value for user in value.users):
-        return True
-    return may_be_module(facts.solution, value)
+    return bool(value.calls) or may_be_module(facts.solution, value)
 
 
 def _repetition(facts: Facts, call: Value) -> Repetition | None:
@@ -177,13 +175,8 @@ def _access(facts: Facts, call: Value) -> Repetition | None:
 def _is_run_on(model: Value, data: Sequence[Value]) -> bool:
     """Whether a model, or a method of it that not every module has, is called with something made of ``data``."""
     methods = [user for user in model.users if user.op is Op.ATTRIBUTE and user.name not in torch_api.module_methods()]
-    return any(
-        user.op is Op.CALL
-        and user.callee is run
-        and any(part in data for a in user.arguments for part in a.computed_from())
-        for run in (model, *methods)
-        for user in run.users
-    )
+    calls = (call for run in (model, *methods) for call in run.calls)
+    return any(part in data for call in calls for given in call.arguments for part in given.computed_from())
 
 
 def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bool:

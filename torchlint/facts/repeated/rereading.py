@@ -101,9 +101,7 @@ def _has_parameters(atom: Atom) -> bool:
 def _has_weights(facts: Facts, part: Load) -> bool:
     """Whether the program treats a part as a module: a tokenizer is called as well, and has no parameters."""
     values = facts.loads.parts(part.call).whole
-    if any(
-        user.op is Op.CALL and user.callee is value and is_tokenizer(user) for value in values for user in value.users
-    ):
+    if any(is_tokenizer(call) for value in values for call in value.calls):
         return False
     return any(_has_parameters(atom) for value in values for atom in facts.solution.final(value))
 

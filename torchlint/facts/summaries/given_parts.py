@@ -57,8 +57,7 @@ class GivenParts:
         given = parameters_with_captured(function)
         plain = {parameter for parameter in given if not star_of(parameter)}
         for value in self.behind(kept):
-            is_method = any(user.op is Op.CALL and user.callee is value for user in value.users)
-            if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not is_method:
+            if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not value.calls:
                 yield (given.index(value.inputs[0]), value.name), value is not kept
             elif value.op is Op.CALL and value.callee in given:
                 yield (given.index(value.callee), CALLED), value is not kept

@@ -67,14 +67,13 @@ class Reading:
             seen.update(user for user in users if user.callee.name in OF_KEYS)
         while pending:
             for user in pending.pop().users:
-                asked = [call for call in user.users if call.op is Op.CALL and call.callee is user]
-                is_method = bool(asked) and user.op is Op.ATTRIBUTE  # `self.centers.detach()`
-                given = asked if is_method else [user]
+                is_method = user.op is Op.ATTRIBUTE and bool(user.calls)  # `self.centers.detach()`
+                given = user.calls if is_method else [user]
                 if user in seen or all(is_graphless(atom) for one in given for atom in self.solution.final(one)):
                     continue
                 if is_method and user.name in OF_ITEMS:
-                    seen.update(asked)
-                    pending += asked
+                    seen.update(given)
+                    pending += given
                     continue
                 if user is method.result or user in self._stored or user.op not in _PARTS:
                     return False

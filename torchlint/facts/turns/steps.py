@@ -367,10 +367,7 @@ def _steps_what_it_zeroes(call: Value) -> bool:
         return False
     optimizer = call.callee.inputs[0]
     return optimizer.op is Op.PARAMETER and any(
-        user.op is Op.CALL and user.callee is method
-        for method in optimizer.users
-        if method.op is Op.ATTRIBUTE and method.name == "zero_grad"
-        for user in method.users
+        user.op is Op.ATTRIBUTE and user.name == "zero_grad" and user.calls for user in optimizer.users
     )
 
 

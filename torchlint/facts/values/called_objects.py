@@ -92,16 +92,16 @@ class CalledObjects:
         if not all(call.arguments for call in calls):
             return False
         users = [user for user in moved.users if user.op is Op.ATTRIBUTE]
-        if not any(user.name in AWAY and _is_called(user) for user in users):
+        if not any(user.name in AWAY and user.calls for user in users):
             return False
         read = (user for call in calls for part in reached([call], _parts) for user in part.users)
         attributes = [*users, *(user for user in read if user.op is Op.ATTRIBUTE)]
-        return all(_is_called(user) and _is_of_modules_or_tensors(user.name) for user in attributes)
+        return all(user.calls and _is_of_modules_or_tensors(user.name) for user in attributes)
 
     def _objects_with_other_methods(self) -> frozenset[object]:
         """The objects of which the file calls a method that modules do not have."""
         others = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if not _is_of_modules(value.name))
-        return frozenset(_object(value.inputs[0]) for value in others if _is_called(value))
+        return frozenset(_object(value.inputs[0]) for value in others if value.calls)
 
     def _is_of_optimizer(self, argument: Value) -> bool:
         hands_out = argument.op is Op.CALL and argument.callee.name == "parameters"
@@ -165,18 +165,14 @@ def _reads_scores(user: Value) -> bool:
     if user.op is Op.CALL:
         package, _, name = user.callee.name.rpartition(".")
         return user.callee.op is Op.EXTERNAL and package in ("torch", "torch.nn.functional") and name in OF_SCORES
-    return user.op is Op.ATTRIBUTE and user.name in OF_SCORES and _is_called(user)
+    return user.op is Op.ATTRIBUTE and user.name in OF_SCORES and bool(user.calls)
 
 
 def _parts(value: Value) -> list[Value]:
     """The parts of an answer, its attributes, and what methods that tensors have give of it."""
     parts = [user for user in value.users if user.op in PARTS]
     for attribute in (user for user in value.users if user.op is Op.ATTRIBUTE):
-        methods = [call for call in attribute.users if call.op is Op.CALL and call.callee is attribute]
+        methods = attribute.calls
         is_of_tensor = torch_api.method(attribute.name) is not None
         parts += (methods if is_of_tensor else []) if methods else [attribute]
     return parts
-
-
-def _is_called(method: Value) -> bool:
-    return any(user.op is Op.CALL and user.callee is method for user in method.users)

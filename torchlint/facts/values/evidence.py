@@ -56,7 +56,7 @@ from torchlint.facts.values.operations import keeps_graph
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.partials import tasks
-from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_called, is_converted, is_loaded
+from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_converted, is_loaded
 from torchlint.facts.values.unseen_layers import UnseenLayers
 from torchlint.facts.values.written_tables import WrittenTables
 from torchlint.frameworks import Holds
@@ -232,10 +232,10 @@ class Evidence:
         """Whether a value is an item of what is passed in, moved as may be, and something that only modules do."""
         if not any(isinstance(atom, Derived) for atom in self.solution.of(value)):
             return False
-        users = [user for user in value.users if user.op is Op.ATTRIBUTE and is_called(user)]
+        users = [user for user in value.users if user.op is Op.ATTRIBUTE and user.calls]
         if any(user.name in MODULE_ONLY for user in users):
             return True
-        moved = (call for user in users if user.name in SAME_OBJECT for call in user.users if call.callee is user)
+        moved = (call for user in users if user.name in SAME_OBJECT for call in user.calls)
         return any(map(self._is_item, moved))
 
     def _prove_place(self, place: Place, atom: Atom, seen: set[Value]) -> None:

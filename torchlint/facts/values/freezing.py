@@ -115,11 +115,7 @@ def tellings_of(solution: Solution) -> list[Telling]:
     for call in solution.graph.of(Op.CALL):
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_":
-            flag = call.argument(0, "requires_grad")
-            freezes = flag is not None and flag.name == "False"
-            subjects = _subjects(solution, callee.inputs[0])
-            subjects |= set() if freezes else _chosen_of(solution, callee.inputs[0])
-            found.append(Telling(call, freezes, frozenset(subjects)))
+            found.append(_telling(solution, call, callee.inputs[0], call.argument(0, "requires_grad")))
         elif _detaches_parameter(call) and not _is_written_again(call):
             found.append(Telling(call, True, frozenset(_subjects(solution, callee.inputs[0]))))
     for parameter in solution.graph.foreign.frozen:
@@ -129,11 +125,15 @@ def tellings_of(solution: Solution) -> list[Telling]:
             found.append(Telling(call, True, frozenset(subjects)))
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
-            freezes = store.value.name == "False"
-            subjects = _subjects(solution, store.holder) | _given(solution, store.holder)
-            subjects |= set() if freezes else _chosen_of(solution, store.holder)
-            found.append(Telling(store.value, freezes, frozenset(subjects)))
+            found.append(_telling(solution, store.value, store.holder, store.value))
     return found
+
+
+def _telling(solution: Solution, at: Value, told: Value, flag: Value | None) -> Telling:
+    """What a module, a parameter or those that a helper is given are told by a flag; without one it is True."""
+    freezes = flag is not None and flag.name == "False"
+    subjects = _subjects(solution, told) | _given(solution, told)
+    return Telling(at, freezes, frozenset(subjects if freezes else subjects | _chosen_of(solution, told)))
 
 
 def _whole_layers(solution: Solution, parts: Iterable[Value | Place | Class]) -> set[Value | Place | Class]:
@@ -205,8 +205,7 @@ def _detaches_parameter(value: Value) -> bool:
 def _is_written_again(call: Value) -> bool:
     """``p.detach_(); p.copy_(p * 0.9 + q * 0.1)`` with gradients on: ``p`` becomes a part of the graph of ``q``."""
     return any(
-        user.op is Op.ATTRIBUTE
-        and any(one.op is Op.CALL and one.callee is user and one.mode is not Mode.OFF for one in user.users)
+        user.op is Op.ATTRIBUTE and any(call.mode is not Mode.OFF for call in user.calls)
         for user in (*call.users, *call.callee.inputs[0].users)
         if user.name.endswith("_") and user.name not in ("detach_", "requires_grad_", "zero_")
     )

@@ -23,7 +23,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.kinds import Rest
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import gives_object_back
 from torchlint.facts.values.tuples import with_items
 
 if TYPE_CHECKING:
@@ -59,19 +59,14 @@ def handed_back(solution: Solution, function: Function, argument: Argument, give
         given: what a call passes for it.
     """
     returned = choices(function.result) if any(isinstance(atom, Container) for atom in given) else []
-    if not any((one.op is Op.NARROWED and one.name in _EXCLUDING) or _is_moved(one) for one in returned):
+    if not any((one.op is Op.NARROWED and one.name in _EXCLUDING) or gives_object_back(one) for one in returned):
         return given
     ways = [one for one in returned if argument in solution.of(one)]
-    if all(map(_is_moved, ways)):
+    if all(map(gives_object_back, ways)):  # no list and no dictionary of Python has such a method
         return frozenset(atom for atom in given if not isinstance(atom, Container) or not _is_literal(atom))
     for name in frozenset.intersection(*map(_excluded_on_the_way, ways)) if ways else ():
         given = _without(given, name)
     return given
-
-
-def _is_moved(value: Value) -> bool:
-    """``t.to(device)``, which no list and no dictionary of Python has."""
-    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
 
 
 def _is_literal(container: Container) -> bool:

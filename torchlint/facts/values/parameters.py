@@ -30,9 +30,14 @@ LISTING = frozenset(["builtins.list", "builtins.tuple"])
 
 def before_moves(value: Value) -> Value:
     """An object where it is made or named, seen through methods that give it back: ``Net().to(device).eval()``."""
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+    while gives_object_back(value):
         value = value.callee.inputs[0]
     return value
+
+
+def gives_object_back(value: Value) -> bool:
+    """Whether a value is a CALL of a method that gives its object back: ``net.to(device)``."""
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
 
 
 def after_moves(value: Value) -> Iterator[Value]:
@@ -43,7 +48,7 @@ def after_moves(value: Value) -> Iterator[Value]:
 def given_back(value: Value) -> list[Value]:
     """The calls of methods of an object that give it back."""
     methods = (user for user in value.users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT)
-    return [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+    return [call for method in methods for call in method.calls]
 
 
 def inputs_across_calls(solution: Solution, value: Value) -> list[Value]:
@@ -75,11 +80,6 @@ def is_own_object(parameter: Value) -> bool:
     """Whether a parameter is the object whose method its function is."""
     function = parameter.function
     return function.owner is not None and not function.is_static and parameter in function.parameters[:1]
-
-
-def is_called(parameter: Value) -> bool:
-    """Whether a function calls what it is given for a parameter."""
-    return any(user.op is Op.CALL and user.callee is parameter for user in parameter.users)
 
 
 def star_of(parameter: Value) -> str:
@@ -228,7 +228,7 @@ def same_object(solution: Solution, value: Value) -> Iterator[Value]:
     elif value.op is Op.PARAMETER:
         yield from solution.arguments_of(value)
     elif value.op is Op.CALL:
-        if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        if gives_object_back(value):
             yield value.callee.inputs[0]
         for atom in solution.of(value.callee):
             if isinstance(atom, FunctionReference) and atom.function.result is not None:

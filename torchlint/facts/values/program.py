@@ -97,6 +97,11 @@ class Value:
         """All arguments of a CALL."""
         return self.inputs[1:]
 
+    @property
+    def calls(self) -> list[Value]:
+        """The CALLs that run this value, a function or a method; those that pass it on are none."""
+        return [user for user in self.users if user.op is Op.CALL and user.callee is self]
+
     def unnarrowed(self) -> Value:
         """The value as it was before conditions said something of it."""
         value = self

@@ -7,6 +7,8 @@ containers is one for all calls.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
@@ -47,14 +49,25 @@ FURTHEST = 60
 """So many alternatives are looked at of what is given, at most."""
 
 
+@dataclass(frozen=True)
+class _Table:
+    """What is seen of functions before anything is known of their values.
+
+    Attributes:
+        impure: those that do more than compute, by what stands in them.
+        reads: what each reads that stands outside it: other functions, globals.
+    """
+
+    impure: set[Function] = field(default_factory=set)
+    reads: dict[Function, list[Value]] = field(default_factory=dict)
+
+
 class PureFunctions:
     """Answers for the functions of one file whether they are pure, and for their calls what that makes of them."""
 
     def __init__(self, solution: Solution) -> None:
         """Look when first asked."""
         self._solution = solution
-        self._impure: set[Function] | None = None
-        self._callees: dict[Function, list[Value]] = {}
 
     def given(self, call: Value, function: Function, returned: Abstract) -> Abstract | None:
         """What stands for all that has a graph in what a CALL gets, where nothing which it gives has one.
@@ -90,9 +103,9 @@ class PureFunctions:
         """
         if function in asking:
             return True
-        if function.is_foreign or function.owner is not None or function in self._directly_impure:
+        if function.is_foreign or function.owner is not None or function in self._table.impure:
             return False
-        reads = self._callees.get(function, ())
+        reads = self._table.reads.get(function, ())
         for read in reads:
             self._solution.watch(read, call)
         return all(
@@ -102,17 +115,16 @@ class PureFunctions:
             for atom in self._solution.of(read)
         )
 
-    @property
-    def _directly_impure(self) -> set[Function]:
-        """The functions that do more than compute, by what stands in them; who reads globals is asked for these."""
-        if self._impure is None:
-            self._impure = set()
-            for value in self._solution.graph.values:
-                if value.op is Op.READ:
-                    self._callees.setdefault(value.function, []).append(value)
-                elif value.op not in _COMPUTING and not (value.op is Op.CALL and _is_computing(value)):
-                    self._impure.add(value.function)
-        return self._impure
+    @cached_property
+    def _table(self) -> _Table:
+        """What stands in the functions of the file."""
+        table = _Table()
+        for value in self._solution.graph.values:
+            if value.op is Op.READ:
+                table.reads.setdefault(value.function, []).append(value)
+            elif value.op not in _COMPUTING and not (value.op is Op.CALL and _is_computing(value)):
+                table.impure.add(value.function)
+        return table
 
     def _may_bring_graph(self, call: Value, returned: Abstract) -> bool:
         """Whether something has a graph of what a function gives in any call, or of what is in that."""

@@ -17,7 +17,6 @@ from torchlint.facts.values.domain import Container, External, History, Instance
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
-from torchlint.facts.values.parameters import is_called
 from torchlint.facts.values.partials import called
 
 TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
@@ -170,7 +169,7 @@ class Residences:
         """``apply_to(batch, float)``: whether a CALL gives a function something to call, which says where it goes."""
         binding = self.solution.callers.get(function, {}).get(call, {})
         given = (to for to, one in binding.items() if one is not None and one.op in (Op.FUNCTION, Op.EXTERNAL))
-        return any(map(is_called, given))
+        return any(parameter.calls for parameter in given)
 
     def _of_module(self, module: Value) -> Residence:
         """Where a module's weights were moved, and so where its outputs are: ``net.to(device)``."""

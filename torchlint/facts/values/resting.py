@@ -130,7 +130,7 @@ def is_put_to_rest(network: Value) -> bool:
     if made.op is not Op.CALL:
         return False
     methods = [user for one in after_moves(made) for user in one.users if user.op is Op.ATTRIBUTE]
-    calls = [user for method in methods for user in method.users if user.op is Op.CALL and user.callee is method]
+    calls = [call for method in methods for call in method.calls]
     switches = {call: trains for call in calls if (trains := _puts_into_training(call)) is not None}
     resting = [call.statement for call in switches if call.function is made.function]
     return not any(switches.values()) and not _always_run(made.function.syntax).isdisjoint(resting)

@@ -14,7 +14,6 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, UNKNOWN, Abstract, is_graphless
 from torchlint.facts.values.graph import Flag, Function, Op, Value
 from torchlint.facts.values.kinds import Rest
-from torchlint.facts.values.parameters import is_called
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -57,7 +56,7 @@ def severs(
         return NO_GRAPH if _said(parameter, binding) is told[1] else None
     asked = solution.graph.flags_of(function)
     flags = {(flag, said) for flag in asked if (said := _said(flag, binding)) is not None}
-    cutting = {to for to, given in binding.items() if _cuts(solution, given) and is_called(to)}
+    cutting = {to for to, given in binding.items() if to.calls and _cuts(solution, given)}
     if not (flags or cutting) or not is_cut_off(solution, function, flags, cutting, reader=call):
         return None
     return UNKNOWN if cutting else NO_GRAPH
@@ -75,7 +74,7 @@ def severing_flag(solution: Solution, function: Function) -> tuple[int, bool | N
         for truth in (False, True):
             if is_cut_off(solution, function, {(flag, truth)}):
                 return function.parameters.index(flag), truth
-    called = (one for one in filter(is_called, function.parameters) if is_cut_off(solution, function, (), {one}))
+    called = (one for one in function.parameters if one.calls and is_cut_off(solution, function, (), {one}))
     return next(((function.parameters.index(one), None) for one in called), None)
 
 

@@ -94,9 +94,4 @@ def has_other_methods(solution: Solution, receiver: Value) -> bool:
     """
     of_modules = torch_api.module_methods() | method_names(Holds.OF_MODULES)
     users = (user for value in all_same_objects(solution, receiver) for user in value.users)
-    return any(user.op is Op.ATTRIBUTE and user.name not in of_modules and is_called(user) for user in users)
-
-
-def is_called(value: Value) -> bool:
-    """Whether the program calls a value, as it does a method."""
-    return any(user.op is Op.CALL and user.callee is value for user in value.users)
+    return any(user.op is Op.ATTRIBUTE and user.name not in of_modules and user.calls for user in users)
