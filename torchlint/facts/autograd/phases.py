@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.building.names import bound_targets, constant_of
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.syntax.conditions import leaves
 from torchlint.syntax.tree import nodes_of, walk
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ Given: TypeAlias = "dict[str, str | int | bool | None]"
 """What the names of a function stand for in one call, as far as that is written in the program."""
 
 CONSTANTS: Given = {"None": None, "True": True, "False": False}
-
-LEAVING = (cst.Return, cst.Continue, cst.Break, cst.Raise)
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,7 @@ def _leaves(statement: cst.CSTNode, given: Given) -> bool:
     """``if not training: return loss``"""
     if not isinstance(statement, cst.If) or _truth(statement.test, given) is not True:
         return False
-    last = statement.body.body[-1] if statement.body.body else None
-    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], LEAVING)
+    return leaves(statement.body)
 
 
 def _given(facts: Facts, function: Function, call: Value) -> Given:

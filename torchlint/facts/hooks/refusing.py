@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.graph import Value
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:

@@ -22,12 +22,11 @@ from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import readers_of, targets_of
+from torchlint.syntax.conditions import LEAVING, last_of
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
 @dataclass(frozen=True)
@@ -392,10 +391,7 @@ def _surely_binds(statement: cst.CSTNode, name: str) -> bool:
 
 def _leaves(block: cst.IndentedBlock) -> bool:
     """Whether a block ends by leaving the function or the turn."""
-    last = block.body[-1] if block.body else None
-    if not isinstance(last, cst.SimpleStatementLine):
-        return False
-    small = last.body[-1]
-    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-        return dotted(small.value.func) in ("exit", "quit", "sys.exit")
-    return isinstance(small, LEAVING)
+    last = last_of(block)
+    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+        return dotted(last.value.func) in ("exit", "quit", "sys.exit")
+    return isinstance(last, LEAVING)

@@ -42,7 +42,7 @@ class FilledCaches:
             if not (called or given or self._holds_tensors(store.value)):
                 continue
             name, positions = _name_of(store.holder, function), _given_in(store.index, function)
-            if name and positions and self._lookups.of(store.statement, store.holder, store.value) is not None:
+            if name and positions and self._lookups.of_store(store) is not None:
                 if given:
                     yield EffectSummary(EffectKind.CACHES_OF_GIVEN, name, (*given, *positions))
                     continue

@@ -26,7 +26,6 @@ from torchlint.facts.keeping.joining import (
 from torchlint.facts.keeping.used_alike import used_alike
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.data_passes import counts_through_tensor, is_over_few
-from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import choices, with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
@@ -37,6 +36,7 @@ from torchlint.facts.values.homes import readers_of, stored_at
 from torchlint.facts.values.parameters import is_own_object
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import branches, dotted, enclosing
 
 if TYPE_CHECKING:

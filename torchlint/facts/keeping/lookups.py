@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.syntax.conditions import holding
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -28,12 +29,13 @@ class Lookups:
         """Work on ``facts``."""
         self.facts, self.solution = facts, facts.solution
 
-    def of(self, statement: cst.CSTNode, holder: Value, value: Value) -> cst.CSTNode | None:
+    def of(self, statement: cst.CSTNode, holder: Value, key: Value, value: Value) -> cst.CSTNode | None:
         """Where a dictionary is asked for a key, by which it is a cache that keeps what is put into it.
 
         Args:
             statement: what puts something in.
             holder: the dictionary.
+            key: under which it is put.
             value: what is put in.
 
         Returns:
@@ -43,10 +45,28 @@ class Lookups:
         made = [home for home in homes if isinstance(home, Value)]
         if not made or not all(map(is_dictionary, made)) or homes & (self._bounded | self._sums):
             return None
-        if self._is_in(value, homes):
+        if self._is_in(value, homes) or self._is_there(statement, key, homes):
             return None
         asked = next((value.statement for home in homes for value in self._asked.get(home, ())), None)
         return asked or self._handler_around(statement) or _method_for_missing(holder)
+
+    def of_store(self, store: Store) -> cst.CSTNode | None:
+        """The :meth:`of` of what a store puts under a key; None for one that puts it under none."""
+        if store.holder is None or store.index is None:
+            return None
+        return self.of(store.statement, store.holder, store.index, store.value)
+
+    def _is_there(self, statement: cst.CSTNode, key: Value, homes: frozenset[Place | Value]) -> bool:
+        """Whether a dictionary has the key under which something is put in: ``if name not in self.mean: continue``."""
+        asked = {value.syntax: value for home in homes for value in self._asked.get(home, ())}
+        return any(
+            (found := asked.get(test)) is not None
+            and found.op is Op.COMPARISON
+            and found.inputs[0].unnarrowed() is key.unnarrowed()
+            and isinstance(test, cst.Comparison)
+            and isinstance(test.comparisons[0].operator, cst.In) is truth
+            for test, truth in holding(self.facts.parents, statement)
+        )
 
     def asking(self, store: Store, owner: Class) -> tuple[str, ...]:
         """The methods of a class that ask the dictionary into which a store puts something, one ``except`` included."""
@@ -109,14 +129,21 @@ class Lookups:
 
     @cached_property
     def _sums(self) -> frozenset[Place | Value]:
-        """Dictionaries to whose entries something is added: their keys come again."""
+        """Dictionaries whose entries are made of what was there under the same key: their keys come again."""
         found: set[Place | Value] = set()
         for store in self.facts.graph.stores:
-            if store.is_item and store.holder is not None and store.value.op is Op.OPERATION:
+            if store.is_item and store.holder is not None and store.value.op in (Op.OPERATION, Op.CALL):
                 homes = self.homes(store.holder)
-                if any(self._is_in(part, homes) for part in store.value.inputs):
+                if any(self._is_entry(part, store, homes) for part in store.value.computed_from()):
                     found |= homes
         return frozenset(found)
+
+    def _is_entry(self, part: Value, store: Store, homes: frozenset[Place | Value]) -> bool:
+        """Whether what a store puts in is made of what its dictionary has under that key."""
+        if store.value.op is Op.OPERATION and part in store.value.inputs and self._is_in(part, homes):
+            return True
+        indices = self.facts.graph.indices.get(part, ())
+        return store.index in indices and self._is_in(part, homes)
 
 
 def _method_for_missing(holder: Value) -> cst.CSTNode | None:

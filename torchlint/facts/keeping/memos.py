@@ -71,7 +71,7 @@ class Memos:
         """Each insertion of a tensor under a key that no later turn asks for."""
         found = []
         for statement, holder, target, key, written, value in self._insertions():
-            homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
+            homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, key, value)
             if lookup is None or not (self._is_of_tensors(homes, value) or self._is_tensor_key(key)):
                 continue
             known, by = self._bringing(key, value)

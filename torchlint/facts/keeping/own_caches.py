@@ -49,7 +49,7 @@ class OwnCaches:
             made, holder, key = store.value.callee, store.holder, store.index
             if holder is None or key is None or given not in (made, *stored_at(self._facts.solution, made)):
                 continue
-            if _is_of_all_given(key, function) and self._lookups.of(store.statement, holder, store.value) is not None:
+            if _is_of_all_given(key, function) and self._lookups.of_store(store) is not None:
                 return store.statement
         return None
 

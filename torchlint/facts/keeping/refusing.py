@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Drop, Function, Value
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ def is_refused_after(facts: Facts, call: Value, drop: Drop) -> bool:
     for node in walk_scope(method.syntax):
         if node is call.syntax:
             return False
-        if isinstance(node, cst.If) and _leaves(node.body) and not _is_around(facts, node, call):
-            if _comes_true(node.test, left):
-                return True
+        if not isinstance(node, cst.If) or not isinstance(last_of(node.body), cst.Raise | cst.Return):
+            continue
+        if not _is_around(facts, node, call) and _comes_true(node.test, left):
+            return True
     return False
 
 
@@ -68,13 +70,6 @@ def _comes_true(test: cst.BaseExpression, left: dict[str, object]) -> bool:
 def _attribute(node: cst.CSTNode) -> str:
     """The name of an attribute, without the one that its method has for the object."""
     return (dotted(node) or "").partition(".")[2]
-
-
-def _leaves(body: cst.BaseSuite) -> bool:
-    last = body.body[-1] if body.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, cst.Raise | cst.Return)
 
 
 def _is_around(facts: Facts, branch: cst.If, call: Value) -> bool:

@@ -16,7 +16,6 @@ from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.repetition import HOPS
-from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.turns.sources import sources_of
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import choices
@@ -25,6 +24,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_decorated_handler, is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.making import is_remembered
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:

@@ -188,7 +188,7 @@ class Keeps:
         """The parameters of which the key is made under which a store adds to a cache; none for any other store."""
         if store.kind is not Kind.INSERT or not store.is_item or store.index is None or store.holder is None:
             return ()
-        if begins_group(store.value) or self._lookups.of(store.statement, store.holder, store.value) is None:
+        if begins_group(store.value) or self._lookups.of_store(store) is None:
             return ()
         under, parameters = self._given.parameters_behind(store.index, store.function), store.function.parameters
         # The keys of `**terms` are the names that the program writes: they come again.

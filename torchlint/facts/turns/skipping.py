@@ -15,6 +15,7 @@ from torchlint.facts.turns.failures import Failures
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
 from torchlint.facts.turns.memory import asked_of_libraries, is_memory
 from torchlint.facts.values.graph import Function, Loop, Store, Value
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -311,16 +312,6 @@ def _alternatives(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
         return [*_alternatives(test.left), *_alternatives(test.right)]
     return [test]
-
-
-def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
-    """The last small statement of a block, be it on the line of its condition."""
-    if isinstance(block, cst.SimpleStatementSuite):
-        return block.body[-1]
-    if not isinstance(block, cst.IndentedBlock) or not block.body:
-        return None
-    line = block.body[-1]
-    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
 
 
 def _goes_on(leaving: cst.If) -> bool:
