@@ -22,10 +22,11 @@ def named(path: Path) -> str:
     return f"{path.parent.name[:6]}-{path.stem}"
 
 
-@cache
 def findings(path: Path) -> tuple[Diagnostic, ...]:
     return diagnose(read_source(path))
 
 
+@cache
 def diagnose(source: Source) -> tuple[Diagnostic, ...]:
+    """What is found in a text; remembered, since several tests ask for the same text."""
     return check(source, rules()).diagnostics
