@@ -295,3 +295,40 @@ def test_so_does_one(tmp_path: Path, guard: str, use: str, *, elsewhere: bool) -
 
 def test_one_that_is_defined_by_itself_says_nothing(tmp_path: Path) -> None:
     assert found(tmp_path, ROUND_IN_CIRCLES, BLOCK, elsewhere=False)
+
+
+AT_REST = """
+@contextmanager
+def evaluating(model):
+    before = model.training
+    model.eval()
+    {held}
+        yield model
+    finally:
+        model.train(before)
+"""
+
+UNDER_IT = """
+def score(model: nn.Module, loader):
+    with evaluating(model):
+        return [model(x).argmax(1).tolist() for x in loader]
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "is_found"),
+    [
+        ("try:", True),
+        ("print('at rest')\n    try:", True),
+        ("lib.no_gradients()\n    try:", False),
+        ("lib.freeze(model)\n    try:", False),
+        ("torch.set_grad_enabled(False)\n    try:", False),
+    ],
+)
+def test_a_name_says_nothing_where_the_definition_is_seen(tmp_path: Path, held: str, *, is_found: bool) -> None:
+    text = f"import lib\n{HEAD}{AT_REST.format(held=held)}{UNDER_IT}"
+    assert bool(Project(tmp_path, {"main.py": text}).found()) is is_found
+
+
+def test_a_name_is_all_that_is_known_of_what_is_not_seen(tmp_path: Path) -> None:
+    assert Project(tmp_path, {"main.py": f"from lib import evaluating\n{HEAD}{UNDER_IT}"}).found() == []

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.syntax.tree import enclosing
 
-__all__ = ["LEAVING", "holding", "last_of", "leaves"]
+__all__ = ["LEAVING", "always_run", "holding", "last_of", "leaves"]
 
 LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 """Statements after which the next one does not run."""
@@ -72,3 +72,14 @@ def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
         return None
     line = block.body[-1]
     return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def always_run(node: cst.CSTNode) -> set[cst.CSTNode]:
+    """The statements of a function, or of a file's body, that run each time, if it is not left before."""
+    block = node.body if isinstance(node, cst.FunctionDef | cst.With | cst.Try) else node
+    found: set[cst.CSTNode] = set()
+    for statement in block.body if isinstance(block, cst.Module | cst.IndentedBlock) else ():
+        found.add(statement)
+        if isinstance(statement, cst.With | cst.Try):
+            found |= always_run(statement)
+    return found

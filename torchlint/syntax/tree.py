@@ -159,6 +159,13 @@ def enclosing(
         node = outer
 
 
+def whole_loop(parents: Mapping[cst.CSTNode, cst.CSTNode], node: cst.CSTNode) -> cst.CSTNode:
+    """A loop, or a function, with all that runs in it: of a comprehension that stands before its ``for``."""
+    while isinstance(node, cst.CompFor):
+        node = parents[node]
+    return node
+
+
 def branches(
     parents: Mapping[cst.CSTNode, cst.CSTNode], node: cst.CSTNode | None
 ) -> Iterator[tuple[cst.If, cst.CSTNode]]:

@@ -6,12 +6,14 @@ from abc import abstractmethod
 
 import libcst as cst
 
+from torchlint.facts.building.backwards import run_backward, run_gradients
 from torchlint.facts.building.filling import is_taken_from_queue
 from torchlint.facts.building.guards import is_setter, mode_of_argument
 from torchlint.facts.building.iteration import COUNTING
 from torchlint.facts.building.names import changes_receiver, constant_of, path_of
 from torchlint.facts.building.running import run_by
 from torchlint.facts.building.spreading import SpreadBuilder
+from torchlint.facts.building.switching import switch_of
 from torchlint.facts.values.graph import Key, Kind, Mode, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
@@ -67,16 +69,17 @@ class CallBuilder(SpreadBuilder):
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
-            self.run_gradients(call, GRADIENT_FUNCTIONS[callee.name])
+            run_gradients(self, call, GRADIENT_FUNCTIONS[callee.name])
         elif callee.op is Op.ATTRIBUTE and isinstance(callee.syntax, cst.Attribute) and callee.name in INSERTING:
             self.insert(node, callee.syntax, call)  # `put = kept.append; put(x)`
         elif callee.op is Op.ATTRIBUTE and callee.name == "backward":
-            self.run_backward(call, callee.inputs[0])  # `differentiate = loss.backward; differentiate()`
+            run_backward(self, call, callee.inputs[0])  # `differentiate = loss.backward; differentiate()`
         self._forget_what_it_changes(call)
         self.set_by_keywords(node, call)
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
-            self.state.mode = mode_of_argument(call, default=self.state.mode)
+            switch = switch_of(call, self.state.mode, self.tests, self.graph.decided)
+            self.state.mode, self.state.switch = mode_of_argument(call, default=self.state.mode), switch
         elif self.switching_off and self._switches_off(callee):
             self.state.mode = Mode.OFF
         return call
@@ -159,7 +162,7 @@ class CallBuilder(SpreadBuilder):
         elif name == "__enter__":
             self.state.mode = self.mode_inside(receiver) or self.state.mode
         elif name == "backward" or name in method_names(Holds.BACKWARD, distinctive=True):
-            self.run_backward(call, receiver)
+            run_backward(self, call, receiver)
         elif name in ("register_buffer", "register_parameter"):
             self._register_on_module(node, receiver, call, is_buffer=name == "register_buffer")
         elif name in method_names(Holds.REGISTERS, distinctive=True):

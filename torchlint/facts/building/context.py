@@ -16,10 +16,10 @@ from torchlint.facts.building.narrowing import narrowings
 from torchlint.facts.building.properties import set_property
 from torchlint.facts.building.resetting import Resetting, Settings
 from torchlint.facts.building.state import State
+from torchlint.facts.building.switching import Switch
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.summaries.linking import Linker
 from torchlint.facts.values.graph import (
-    Backward,
     Class,
     Flag,
     Function,
@@ -33,11 +33,8 @@ from torchlint.facts.values.graph import (
     Value,
     ValueGraph,
 )
-from torchlint.facts.values.operations import keeps_graph
+from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.own_operators import SETTING
-
-BACKWARD_ARGUMENTS = 4
-"""How many arguments the ``backward`` of a tensor takes."""
 
 READING = frozenset([Op.ATTRIBUTE, Op.READ])
 """What may read what an earlier step left."""
@@ -58,6 +55,8 @@ class Context(ABC):
         pending: functions whose bodies are still to be built.
         switching_off: the functions at the top level, and the methods as ``Class.method``, after which gradients are
             off.
+        tests: for each value that an expression chooses, the condition by which it does.
+        switched: what the grad mode hung on where a value was computed.
     """
 
     def __init__(
@@ -84,6 +83,8 @@ class Context(ABC):
         self.switching_off: set[str] = set()
         self.unset: frozenset[str] = NOTHING
         self.first_times = FirstTimes(module)
+        self.tests: dict[Value, Value] = {}
+        self.switched: dict[Value, Switch] = {}
 
     @cached_property
     def resetting(self) -> Resetting:
@@ -140,10 +141,13 @@ class Context(ABC):
         for source in inputs:
             source.users.append(value)
         self.graph.values.append(value)
-        if op in READING and self.state is not None and self.state.rests:
-            self.graph.resting.add(value)
-        if self.state is not None and self.state.trains:
-            self.graph.training.add(value)
+        if self.state is not None:
+            if op in READING and self.state.rests:
+                self.graph.resting.add(value)
+            if self.state.trains:
+                self.graph.training.add(value)
+            if mode is Mode.MAYBE and self.state.switch is not None:
+                self.switched[value] = self.state.switch
         return value
 
     def unknown(self, syntax: cst.CSTNode | None) -> Value:
@@ -162,6 +166,16 @@ class Context(ABC):
             before.setdefault(one.path, one.value)
             self.state.variables[one.path] = rest  # what hangs on it stays known
         return before
+
+    def switch_by(self, test: Value, *, holds: bool) -> None:
+        """From here on gradients are on or off as they are where the condition ``test`` holds, or does not."""
+        if self.state.switch is not None:
+            self.state.mode = self.state.switch.under(test, holds=holds) or self.state.mode
+        for path, value in list(self.state.variables.items()) if self.switched else ():
+            switch = self.switched.get(value)
+            if switch is not None and switch.under(test, holds=holds) is Mode.OFF:
+                name = Rest.GRAPHLESS.value
+                self.state.variables[path] = self.make(Op.NARROWED, (value,), value.syntax, name=name)
 
     def without_excluded(self, value: Value) -> Value:
         """What is left of a value here, of which conditions say that it is no dictionary, no list or no tuple."""
@@ -330,37 +344,6 @@ class Context(ABC):
                 self.graph.decided[result, value] = (*(ways or ()), flags)
             result.feed(value)
 
-    def run_backward(self, call: Value, receiver: Value) -> None:
-        """A call of something named ``backward``: find out what it starts from.
-
-        ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
-        argument when ``y.backward(gradient)`` is written; a gradient is made up (``torch.ones_like(y)``) or given,
-        a loss is computed. What a method hands its own object to, ``model.backward(self, loss)``, is no tensor; one
-        that takes more than a tensor's ``backward`` does is one of the program's own.
-        """
-        if sum(not isinstance(key, str) for key in call.keys[1:]) > BACKWARD_ARGUMENTS:
-            return
-        first = call.argument(0)
-        own = self.function.parameters[0] if self.function.owner is not None and self.function.parameters else None
-        if first is not None and first is own:
-            self._add_backward(call, call.argument(1) or receiver)
-            return
-        from_argument = first is not None and _is_loss(first, receiver)
-        self._add_backward(call, first if from_argument and first is not None else receiver)
-
-    def run_gradients(self, call: Value, position: int) -> None:
-        """A call of ``torch.autograd.grad`` or ``backward``: it starts from the argument at ``position``."""
-        root = call.argument(position, "outputs") or call.argument(position, "tensors")
-        if root is not None:
-            ends = call.argument(1, "inputs") if call.callee.name.endswith("grad") else None
-            inputs = () if ends is None else ends.inputs if ends.op is Op.CONTAINER else (ends,)
-            self._add_backward(call, root, inputs)
-
-    def _add_backward(self, call: Value, root: Value, inputs: tuple[Value, ...] = ()) -> None:
-        self.graph.backwards.append(
-            Backward(root, keeps_graph(call), self.function, self.loop, self.statement, inputs=inputs, call=call)
-        )
-
     @abstractmethod
     def visit(self, node: cst.CSTNode) -> Value:
         """The value of an expression (given by the expression builder)."""
@@ -378,29 +361,3 @@ def _is_parameter(value: Value) -> bool:
     """``nn.Parameter(...)``"""
     made = torch_api.torch_class(value.callee.name) if value.op is Op.CALL and value.callee.op is Op.EXTERNAL else None
     return made is not None and made.kind == "parameter"
-
-
-def _is_scaled_gradient(value: Value) -> bool:
-    """``wanted.grad``, by itself, negated, scaled or reshaped; a loss with a penalty on gradients is a sum of more."""
-    if value.op is Op.ATTRIBUTE:
-        return value.name == "grad" or (value.name == "data" and _is_scaled_gradient(value.inputs[0]))
-    if value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
-        return any(map(_is_scaled_gradient, value.inputs))
-    if value.op is Op.OPERATION and len(value.inputs) == 1:
-        return _is_scaled_gradient(value.inputs[0])
-    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
-    return is_method and _is_scaled_gradient(value.callee.inputs[0])
-
-
-def _is_loss(argument: Value, receiver: Value) -> bool:
-    if argument.mode is Mode.OFF and argument.op in (Op.CALL, Op.OPERATION):
-        return False  # no backward starts from what was computed without gradients
-    if _is_scaled_gradient(argument):
-        return False  # the gradient that a backward begins with: ``actions.backward(-wanted.grad)``
-    if argument.op is Op.CALL and argument.callee.op is Op.EXTERNAL:
-        operation = torch_api.function(argument.callee.name)
-        if operation is not None and operation.history is torch_api.History.FRESH:
-            return False
-    if argument.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.ATTRIBUTE):
-        return True
-    return receiver.op not in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)

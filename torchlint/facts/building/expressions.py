@@ -141,6 +141,7 @@ class ExpressionBuilder(CallBuilder):
             self.state.variables.update(before)
         self.state.excluded = excluded
         chosen = self.make(Op.PHI, tuple(branches), node)
+        self.tests[chosen] = test
         if branches[0] is not branches[1]:
             flags = (flags_of(test, holds=holds) for holds in (True, False))
             self.graph.decided.update({(chosen, b): (f,) for b, f in zip(branches, flags, strict=True) if f})

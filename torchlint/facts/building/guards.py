@@ -54,22 +54,23 @@ def mode_of_guard(value: Value) -> Mode | None:
         return None
     callee = value.callee
     if callee.op is not Op.EXTERNAL:
-        return Mode.UNKNOWN if _sounds_like_a_guard(callee.name.rpartition(".")[2]) else None
+        return Mode.UNKNOWN if sounds_like_a_guard(callee.name.rpartition(".")[2]) else None
     if callee.name in SETTERS or callee.name.endswith("inference_mode"):
         return mode_of_argument(value, default=Mode.OFF)
     if callee.name in SWITCHES:
         return SWITCHES[callee.name]
     if callee.name.startswith(("torch.", "contextlib.")):
         return None
-    return Mode.UNKNOWN if _sounds_like_a_guard(callee.name) else None
+    return Mode.UNKNOWN if sounds_like_a_guard(callee.name) else None
 
 
 def may_guard(decorator: str) -> bool:
     """Whether a decorator that nobody knows sounds as if it held a guard: silence, not evidence."""
-    return not decorator.startswith("torch.") and _sounds_like_a_guard(decorator)
+    return not decorator.startswith("torch.") and sounds_like_a_guard(decorator)
 
 
-def _sounds_like_a_guard(full_name: str) -> bool:
+def sounds_like_a_guard(full_name: str) -> bool:
+    """Whether a name, full and dotted as far as it is known, is like that of a guard."""
     home, _, last = full_name.lower().rpartition(".")
     return any(hint in last for hint in _HINTS) or any(hint in home for hint in _HOMES)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -55,20 +55,36 @@ class Narrowing:
 
 def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
     """What follows where the condition ``test`` ``holds``, or where it does not."""
+    for part, truth in parts_of(test, holds=holds):
+        syntax = part.syntax
+        if part.op is Op.ATTRIBUTE and part.name == "requires_grad" and isinstance(syntax, cst.Attribute):
+            if not truth:
+                yield from _narrowing(syntax.value, part.inputs[0], Rest.GRAPHLESS)
+        elif part.op is Op.CALL and isinstance(syntax, cst.Call) and part.callee.op is Op.EXTERNAL and part.arguments:
+            rest = _left(part, truth)
+            if rest is not None:
+                yield from _narrowing(syntax.args[0].value, part.arguments[0], rest)
+
+
+def parts_of(test: Value, *, holds: bool) -> Iterator[tuple[Value, bool]]:
+    """What a condition is made of by ``not``, ``and`` and ``or``, as far as it says whether that holds.
+
+    Args:
+        test: the condition.
+        holds: whether it does.
+
+    Yields:
+        conditions, each with whether it holds as well.
+    """
     syntax = test.syntax
     if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        yield from narrowings(test.inputs[0], holds=not holds)
+        yield from parts_of(test.inputs[0], holds=not holds)
     elif type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
         if isinstance(syntax.operator, cst.And) is holds:
             for part in test.inputs:
-                yield from narrowings(part, holds=holds)
-    elif test.op is Op.ATTRIBUTE and test.name == "requires_grad" and isinstance(syntax, cst.Attribute):
-        if not holds:
-            yield from _narrowing(syntax.value, test.inputs[0], Rest.GRAPHLESS)
-    elif test.op is Op.CALL and isinstance(syntax, cst.Call) and test.callee.op is Op.EXTERNAL and test.arguments:
-        rest = _left(test, holds)
-        if rest is not None:
-            yield from _narrowing(syntax.args[0].value, test.arguments[0], rest)
+                yield from parts_of(part, holds=holds)
+    else:
+        yield test, holds
 
 
 def excluded_by(test: Value, *, holds: bool) -> frozenset[tuple[Value, Rest]]:
@@ -76,28 +92,18 @@ def excluded_by(test: Value, *, holds: bool) -> frozenset[tuple[Value, Rest]]:
 
     It is told apart from what :func:`narrowings` says: a variable stays what it is for all but what is returned.
     """
-    syntax = test.syntax
-    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        return excluded_by(test.inputs[0], holds=not holds)
-    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI and isinstance(syntax.operator, cst.And) is holds:
-        return frozenset().union(*(excluded_by(part, holds=holds) for part in test.inputs))
-    if holds or test.op is not Op.CALL or test.callee.name != "builtins.isinstance" or len(test.arguments) != 2:
-        return frozenset()
-    types = _types(test.arguments[1])
-    value = test.arguments[0].unnarrowed()
-    return frozenset((value, rest) for rest, names in _CONTAINERS.items() if not names.isdisjoint(types))
+    found = set[tuple[Value, Rest]]()
+    for part, truth in parts_of(test, holds=holds):
+        is_denied = not truth and part.op is Op.CALL and part.callee.name == "builtins.isinstance"
+        if is_denied and len(part.arguments) == 2:
+            value, types = part.arguments[0].unnarrowed(), _types(part.arguments[1])
+            found |= {(value, rest) for rest, names in _CONTAINERS.items() if not names.isdisjoint(types)}
+    return frozenset(found)
 
 
 def flags_of(test: Value, *, holds: bool) -> frozenset[Flag]:
     """What the parameters that ``test`` asks for are where it ``holds``, or where it does not."""
-    syntax = test.syntax
-    if test.op is Op.PARAMETER:
-        return frozenset([(test, holds)])
-    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        return flags_of(test.inputs[0], holds=not holds)
-    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI and isinstance(syntax.operator, cst.And) is holds:
-        return frozenset().union(*(flags_of(part, holds=holds) for part in test.inputs))
-    return frozenset()
+    return frozenset(one for one in parts_of(test, holds=holds) if one[0].op is Op.PARAMETER)
 
 
 def says_at_rest(test: Value, *, holds: bool) -> bool:
@@ -105,7 +111,7 @@ def says_at_rest(test: Value, *, holds: bool) -> bool:
 
     That is what ``self.training`` says, or its contrary.
     """
-    return _is_said(test, _is_at_rest, holds=holds)
+    return any(_is_at_rest(part, truth) for part, truth in parts_of(test, holds=holds))
 
 
 def says_training(test: Value, *, holds: bool) -> bool:
@@ -113,19 +119,7 @@ def says_training(test: Value, *, holds: bool) -> bool:
 
     That is what the ``.training`` of one says, be it beside something else: ``step % 10 == 0 and module.training``.
     """
-    return _is_said(test, _is_training, holds=holds)
-
-
-def _is_said(test: Value, says: Callable[[Value, bool], bool], *, holds: bool) -> bool:
-    """Whether one part of a condition ``says`` so that the whole does, through ``not``, ``and`` and ``or``."""
-    syntax = test.syntax
-    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
-        return _is_said(test.inputs[0], says, holds=not holds)
-    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
-        return isinstance(syntax.operator, cst.And) is holds and any(
-            _is_said(p, says, holds=holds) for p in test.inputs
-        )
-    return says(test, holds)
+    return any(_is_training(part, truth) for part, truth in parts_of(test, holds=holds))
 
 
 def _is_at_rest(test: Value, holds: bool) -> bool:

@@ -12,7 +12,16 @@ from functools import cached_property, partial
 
 import libcst as cst
 
-from torchlint.facts.building.guards import ENTERING, SETTERS, STACKS, SWITCHES, WRITTEN, entered_by, entered_in
+from torchlint.facts.building.guards import (
+    ENTERING,
+    SETTERS,
+    STACKS,
+    SWITCHES,
+    WRITTEN,
+    entered_by,
+    entered_in,
+    sounds_like_a_guard,
+)
 from torchlint.facts.building.names import imported_name
 from torchlint.facts.values.graph import Mode
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
@@ -38,6 +47,21 @@ class OwnGuards:
     def defined(self, name: str) -> list[Definition]:
         """All that the file defines under a name."""
         return self._definitions.get(name, [])
+
+    def leave_alone(self, name: str) -> bool:
+        """Whether all that the file defines under a name are managers that are seen to leave the grad mode alone.
+
+        They enter no guard, and nothing that they call sounds like one: ``net.eval()``, and ``net.train()`` in the end.
+        """
+        defined = self.defined(name)
+        return bool(defined) and all(isinstance(one, cst.FunctionDef) and self._leaves_alone(one) for one in defined)
+
+    def _leaves_alone(self, helper: cst.FunctionDef) -> bool:
+        if not any(is_manager(one.decorator) for one in helper.decorators) or self.of(helper) is not None:
+            return False
+        called = (node.func for node in walk(helper.body) if isinstance(node, cst.Call))
+        names = (self._full_name(one) or dotted(one) or "" for one in called)
+        return not any(map(sounds_like_a_guard, (name for name in names if name.rpartition(".")[2] != "eval")))
 
     @cached_property
     def are_handed_around(self) -> bool:

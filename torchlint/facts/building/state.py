@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from torchlint.facts.building.switching import Switch
 from torchlint.facts.values.graph import Flag, Mode, Value
 from torchlint.facts.values.kinds import Rest
 
@@ -24,6 +25,7 @@ class State:
         trains: whether a condition says that a module trains.
         flags: the parameters that conditions ask for, each with whether it is true here.
         excluded: the containers that values are not here, as conditions say of them.
+        switch: what the mode hangs on, where it hangs on a condition.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
@@ -33,12 +35,11 @@ class State:
     trains: bool = False
     flags: frozenset[Flag] = frozenset()
     excluded: frozenset[tuple[Value, Rest]] = frozenset()
+    switch: Switch | None = None
 
     def copy(self) -> State:
         """An independent copy for a branch."""
-        return State(
-            dict(self.variables), self.mode, self.evaluating, self.rests, self.trains, self.flags, self.excluded
-        )
+        return replace(self, variables=dict(self.variables))
 
     def bind(self, path: str, value: Value) -> None:
         """Make ``path`` stand for ``value`` and forget what hung on the old one."""
@@ -81,6 +82,7 @@ def merge(states: Iterable[State | None], phi: Join) -> State | None:
         trains=all(s.trains for s in arriving),
         flags=frozenset.intersection(*(s.flags for s in arriving)),
         excluded=frozenset.intersection(*(s.excluded for s in arriving)),
+        switch=first.switch if all(s.switch == first.switch for s in arriving) else None,
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:

@@ -16,6 +16,7 @@ from torchlint.facts.building.guards import STACKS, mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest, says_training
 from torchlint.facts.building.state import State, merge
+from torchlint.facts.building.switching import switch_of
 from torchlint.facts.values.graph import Drop, Function, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
 
@@ -167,6 +168,7 @@ class StatementBuilder(DefinitionBuilder):
     def _suppose(self, test: Value, *, holds: bool) -> None:
         """Take into the present state what a condition says where it ``holds``, or where it does not."""
         self.narrow(test, holds=holds)
+        self.switch_by(test, holds=holds)
         self.state.rests |= says_at_rest(test, holds=holds)
         self.state.trains |= says_training(test, holds=holds)
         self.state.flags |= flags_of(test, holds=holds)
@@ -239,12 +241,13 @@ class StatementBuilder(DefinitionBuilder):
         return merge([after, *breaks], self.phi) or after
 
     def _with(self, node: cst.With) -> None:
-        before, guarded, managers = self.state.mode, False, list[Value]()
+        before, guarded, managers = (self.state.mode, self.state.switch), False, list[Value]()
         for item in node.items:
             value = self.visit(item.item)
             guarded |= value.op is Op.CALL and value.callee.name in STACKS  # leaves all guards that are entered on it
             inside = self.mode_inside(value)
             if inside is not None:
+                self.state.switch = switch_of(value, self.state.mode, self.tests, self.graph.decided)
                 self.state.mode, guarded = inside, True
             managers.append(value)
             entered = enter(self, value)
@@ -255,11 +258,14 @@ class StatementBuilder(DefinitionBuilder):
         for manager in managers:  # however the block ends
             leave(self, manager)
         if guarded and self.state is not None:
-            self.state.mode = before
+            self.state.mode, self.state.switch = before
 
     def mode_inside(self, manager: Value) -> Mode | None:
         """The grad mode in a block under a context manager; None where that leaves it alone."""
-        return self._mode_of_helper(manager) or mode_of_guard(manager) or self._mode_of_unseen(manager)
+        helping = self._mode_of_helper(manager)
+        if helping is None and manager.op is Op.CALL and self.own_guards.leave_alone(manager.callee.name):
+            return None
+        return helping or mode_of_guard(manager) or self._mode_of_unseen(manager)
 
     def _mode_of_helper(self, manager: Value) -> Mode | None:
         """The mode inside ``with helper():``, ``with self.helper:`` where the file defines what gives the manager."""

@@ -25,9 +25,6 @@ from torchlint.syntax.tree import walk_scope
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-HOOK = "__init_subclass__"
-"""What runs for each class that derives from one, and may put a guard around its methods."""
-
 SUSPENDING = ("contextmanager", "fixture")
 """A generator decorated with one of these yields inside its guard on purpose, for its caller's sake."""
 
@@ -254,7 +251,7 @@ class _Search:
 
     def _overrides(self, cls: Class) -> Iterator[IdleGuard]:
         """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base."""
-        if any(self._may_guard_each(base) for base in cls.lineage()[1:]):
+        if self.facts.modes.may_be_guarded_by_base(cls):
             return
         for name, method in cls.methods.items():
             base = next((c.methods[name] for c in cls.lineage()[1:] if name in c.methods), None)
@@ -267,14 +264,6 @@ class _Search:
             if guard is not None and guard.mode is not Mode.ON and self._infers(method):
                 idle = self._idle(Idle.OVERRIDDEN, base.syntax, guard, base, method.syntax)
                 yield replace(idle, victims=(method,))
-
-    def _may_guard_each(self, base: Class) -> bool:
-        """Whether a class may put guards around the methods of all that derive from it."""
-        if HOOK not in base.methods:
-            return False
-        hook = base.methods[HOOK]
-        named = (value for value in self.facts.graph.of(Op.EXTERNAL) if value.function is hook)
-        return hook.is_foreign or any(value.name in SWITCHES for value in named)
 
     def _override_of_another_file(self, method: Function, base: Function) -> Iterator[IdleGuard]:
         """The same where the base stands in another file: the method that runs unguarded is the place to say it."""

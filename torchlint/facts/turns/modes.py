@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
+from torchlint.facts.building.guards import SWITCHES
 from torchlint.facts.values.frameworks import ran_without_gradients, runs_without_gradients
-from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.solve import Solution
 from torchlint.guarding import Guarding
+
+HOOK = "__init_subclass__"
+"""What runs for each class that derives from one, and may put a guard around its methods."""
 
 BOTH = frozenset([Mode.ON, Mode.OFF])
 
@@ -24,6 +28,7 @@ class Modes:
         self.solution = solution
         self._guarding = guarding
         self._entry: dict[Function, frozenset[Mode]] = {}
+        self._guarded_by_base: dict[Class, bool] = {}
 
     def entry(self, function: Function) -> frozenset[Mode]:
         """The modes (ON, OFF) with which ``function`` can be entered; ON where no caller is seen."""
@@ -39,6 +44,8 @@ class Modes:
             return frozenset([Mode.ON])
         if runs_without_gradients(function):
             return frozenset([Mode.OFF])
+        if function.owner is not None and self.may_be_guarded_by_base(function.owner):
+            return frozenset([Mode.UNKNOWN])
         calls: Iterable[Value] | None = self.solution.callers.get(function)
         if not calls and function.owner is not None:
             calls = self._called_by_name.get(function.name)
@@ -51,6 +58,15 @@ class Modes:
         for call in sorted(calls, key=lambda value: value.index):
             found |= self.at(call)
         return found or frozenset([Mode.ON])
+
+    def may_be_guarded_by_base(self, cls: Class) -> bool:
+        """Whether a class from which one derives may put guards around the methods of all that do."""
+        if cls not in self._guarded_by_base:
+            hooks = [base.methods[HOOK] for base in cls.lineage()[1:] if HOOK in base.methods]
+            named = (value.function for value in self.solution.graph.of(Op.EXTERNAL) if value.name in SWITCHES)
+            guarding = frozenset(named) if hooks else frozenset()
+            self._guarded_by_base[cls] = any(hook.is_foreign or hook in guarding for hook in hooks)
+        return self._guarded_by_base[cls]
 
     def _from_elsewhere(self, function: Function) -> Guarding:
         """How other files call a function; nobody finds one without a name but in what the file's body makes.
