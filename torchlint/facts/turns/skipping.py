@@ -16,7 +16,7 @@ from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_o
 from torchlint.facts.turns.memory import asked_of_libraries, is_memory
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.syntax.conditions import last_of
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk, whole_loop
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -74,7 +74,7 @@ class Skipping:
         if at.function.is_foreign:
             return at in self.facts.graph.foreign.skipped
         node, parents = at.syntax or at.statement, self.facts.parents
-        boundary = _boundary(within, parents)
+        boundary = whole_loop(parents, within.syntax)
         while node is not None and node is not boundary:
             parent = parents.get(node)
             if type(parent) is cst.ExceptHandler:
@@ -286,14 +286,6 @@ class Skipping:
     def _is_field(self, store: Store) -> bool:
         block = self.facts.parents.get(store.statement)
         return isinstance(block, cst.IndentedBlock) and isinstance(self.facts.parents.get(block), cst.ClassDef)
-
-
-def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:
-    """The node at which a search upwards ends; the whole comprehension for a loop of one."""
-    node = within.syntax
-    while isinstance(node, cst.CompFor):
-        node = parents[node]
-    return node
 
 
 def leaving_in(statement: cst.CSTNode) -> list[cst.If]:
