@@ -253,6 +253,21 @@ def test_only_the_call_within_which_the_backward_runs_is_spent() -> None:
     assert [program.facts.flows.is_spent(value) for value in program.printed()] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("body", "is_spent"),
+    [
+        ("return terms", True),
+        ("if many:\n        return {name: terms[name].item() for name in terms}\n    return terms", True),
+        ("return {'a': side(terms['a'][None]).sum()}", False),
+    ],
+)
+def test_what_a_helper_hands_back_as_it_is_stays_spent(body: str, is_spent: bool) -> None:
+    helper = f"side = nn.Linear(1, 1)\ndef reduced(terms, many=False):\n    {body}\n"
+    loop = "for x in loader:\n    loss = model(x).sum()\n    loss.backward()\n    kept = reduced({'a': loss})\n"
+    program = Program(f"{TRAINING}{helper}{loop}    print(kept['a'])")
+    assert program.facts.flows.is_spent(program.shown()) is is_spent
+
+
 # -- evidence ---------------------------------------------------------------------------------------------------------
 
 

@@ -308,11 +308,13 @@ def test_a_model_s_own_method_is_not_told_by_its_callers() -> None:
 
 def test_what_another_object_takes_over_is_not_thrown_away() -> None:
     body = "class Words(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    body += "        self.table = nn.Embedding(9, 3)\n        self.rnn = nn.LSTM(3, 3)\n"
+    body += "        self.table = nn.Linear(9, 3)\n        self.rnn = nn.LSTM(3, 3)\n"
     body += "    def embed(self, sentences, x):\n        x = self.table(x)\n        {}\n"
     body += "        for number, sentence in enumerate(sentences):\n            sentence.{}(x[number])\n"
     assert found(body.format("pass", "take_over")) == []
     assert found(body.format("pass", "append")) == [6]
+    looked_up = body.replace("nn.Linear(9, 3)", "nn.Embedding(9, 3)")
+    assert found(looked_up.format("pass", "append")) == []  # which keeps nothing but its indices
     packed = "x, _ = self.rnn(nn.utils.rnn.pack_padded_sequence(x, [3]))"
     assert found(body.format(packed, "take_over")) == []
 

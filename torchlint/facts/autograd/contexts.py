@@ -19,6 +19,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.computed_here import ComputedHere
 from torchlint.facts.autograd.object_parts import held_arguments
 from torchlint.facts.keeping.kept_elsewhere import kept_elsewhere
+from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
 from torchlint.facts.values.operations import operation
@@ -294,6 +295,8 @@ class _Search:
             statement, value = pending.pop(0)
             for root in sorted(self.identity.roots(value) - seen, key=lambda root: root.index):
                 seen.add(root)
+                if root.op is Op.CALL and surely_lists_keys(self.solution, root):
+                    continue
                 if root.op is Op.CALL and root.callee.name in _COLLECTIONS:
                     pending.extend((statement, argument) for argument in root.arguments)
                 elif root.op is Op.CALL:

@@ -18,8 +18,10 @@ from torchlint.facts.autograd.shown import shown
 from torchlint.facts.autograd.trained_methods import answers_with_graph, graph_begun_at
 from torchlint.facts.autograd.unseen_calls import SINKS, runs_unseen_code
 from torchlint.facts.autograd.unseen_training import is_given_what_trains
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import of_pair
 from torchlint.facts.values.domain import (
+    Argument,
     Carrier,
     Container,
     Instance,
@@ -115,10 +117,7 @@ class Flows(Liveness):
             functions = self.solution.functions_of(value)
             if functions:
                 # Each call records a graph of its own; only a backward within it has run over just that one.
-                return all(
-                    f in self.training_functions and f.result is not None and self._is_spent(f.result, seen)
-                    for f in functions
-                )
+                return all(self._gives_spent(f, value, seen) for f in functions)
         if value.op not in (
             Op.OPERATION,
             Op.CALL,
@@ -134,6 +133,21 @@ class Flows(Liveness):
         sources = self.ancestry.sources(value)
         inputs = [one for one in sources if self.carries(one) or (is_item and one in self.spent_roots)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
+
+    def _gives_spent(self, function: Function, call: Value, seen: set[Value]) -> bool:
+        """Whether a backward has run over what a function gives a CALL, by itself or before it was given that."""
+        if function.result is None:
+            return False
+        if function in self.training_functions:
+            return self._is_spent(function.result, seen)
+        returned = choices(function.result)
+        atoms = (atom for one in returned if one.op is Op.GIVEN for atom in self.solution.final(one))
+        handed_on = {*returned, *(atom.parameter for atom in atoms if isinstance(atom, Argument))}
+        positions = [i for i, parameter in enumerate(function.parameters) if parameter in handed_on]
+        if not positions or any(self.carries(one) for one in returned if one.op is not Op.PARAMETER):
+            return False
+        given = (self.solution.passed(call, function, position) for position in positions)
+        return all(one is not None and self._is_spent(one, seen) for one in given)
 
     def touches_spent(self, value: Value) -> bool:
         """Whether a part of ``value``'s graph is spent: a backward from ``value`` would raise."""

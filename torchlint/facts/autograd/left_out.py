@@ -24,6 +24,8 @@ HOPS = 3
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
 
+LOOKUPS = frozenset(["torch.nn.Embedding", "torch.nn.Embedding.from_pretrained"])
+"""What makes a layer that looks up rows of its weights."""
 
 CONVERTING = "astype"
 """A method that arrays of NumPy have, and tensors have not."""
@@ -83,15 +85,20 @@ class LeftOut:
         return any(is_forward(function) and self.steps.trains(function) for function in self.solution.graph.functions)
 
     def runs_no_network(self, call: Value) -> bool:
-        """Whether a CALL makes a layer, is of something without weights, or takes or gives what NumPy reads."""
+        """Whether a CALL makes a layer, looks rows up, is without weights, takes or gives arrays of NumPy."""
         if call in self._read_as_arrays or call in self._layers:
             return True
-        return self._has_no_weights(call) or self._takes_arrays(call)
+        return self._has_no_weights(call) or self._takes_arrays(call) or self._looks_up(call)
 
     def _has_no_weights(self, call: Value) -> bool:
         """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
         atoms = self.solution.final(call.callee)
         return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
+
+    def _looks_up(self, call: Value) -> bool:
+        """``net.embedding(ids)``: a row of weights for each index, for which nothing but the indices is kept."""
+        made = [one.callee.name for one in all_same_objects(self.solution, call.callee) if one.op is Op.CALL]
+        return bool(made) and LOOKUPS.issuperset(made)
 
     def _takes_arrays(self, call: Value) -> bool:
         """``self.encoder(ids.astype(np.int32))`` of what is not seen: no network of torch is given arrays of NumPy."""

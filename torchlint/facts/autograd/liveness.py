@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.made_without import MadeWithout
 from torchlint.facts.turns.modes import Modes
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import DICTIONARIES, is_dictionary
 from torchlint.facts.values.domain import (
     SYMBOLIC,
@@ -37,6 +38,9 @@ COPYING = frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.sorted", "collections.OrderedDict"]
 )  # fmt: skip
 """Functions that make a container of all that another one has."""
+
+HOPS = 3
+"""Through so many functions it is followed who gives what is made with gradients off."""
 
 NESTED = 3
 """So many containers deep a tensor is looked for: the states of the cells of the layers of a network."""
@@ -97,17 +101,24 @@ class Liveness:
             return [one for one in value.inputs if atom in self.solution.final(one)]
         return () if self._is_off(value, atom.parameter.function) else self.solution.arguments_of(atom.parameter)
 
-    def _is_off(self, item: Value, maker: Function) -> bool:
-        """Whether what a call returns, or an item of it, is made by ``maker`` in that call, with gradients off."""
+    def _is_off(self, item: Value, maker: Function, hops: int = HOPS) -> bool:
+        """Whether what a call returns, or an item of it, is made by ``maker`` in that call, with gradients off.
+
+        Or in a call with gradients off by which a function that it runs gets what that returns.
+        """
         call = item
         while call.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE):
             call = call.inputs[0]
         if call.op is not Op.CALL:
             return False
-        if self.modes.records(call) and not self.solution.calls.substitution.is_severed(call):
-            return False
         functions = self.solution.functions_of(call)
+        if self.modes.records(call) and not self.solution.calls.substitution.is_severed(call):
+            return hops > 0 and bool(functions) and all(self._returns_off(one, maker, hops - 1) for one in functions)
         return maker in functions or not self.solution.callers_above([maker]).isdisjoint(functions)
+
+    def _returns_off(self, function: Function, maker: Function, hops: int) -> bool:
+        returned = choices(function.result) if function is not maker else []
+        return bool(returned) and all(self._is_off(one, maker, hops) for one in returned)
 
     def _is_detached_on_a_path(self, value: Value) -> bool:
         """``if done: x = x.detach()``: whoever detaches on one path keeps the graph on the other on purpose."""

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.values.domain import (
     ClassReference,
@@ -98,6 +100,12 @@ def _taken_out_of(item: Value) -> Sequence[Value]:
     if row.op is not Op.CONTAINER:
         return [row]
     return [one for place, one in zip(row.keys, row.inputs, strict=True) if place == key]
+
+
+def _is_number(parameter: Value) -> bool:
+    """``queries=15``: whether a whole number is what a parameter is by default; at 0 a sum of losses may begin."""
+    default = parameter.inputs[0].syntax if parameter.inputs else None
+    return isinstance(default, cst.Integer) and default.evaluated_value != 0
 
 
 def _is_of_tensor(call: Value) -> bool:
@@ -312,7 +320,7 @@ class _Walk:
     def _ascend(self, parameter: Value) -> list[Value]:
         """What the calls of the function pass; open where there is none, or too many to follow."""
         calls = self.solution.callers.get(parameter.function, {})
-        if not calls and (self._is_setting(parameter) or self._is_batch(parameter)):
+        if _is_number(parameter) or (not calls and (self._is_setting(parameter) or self._is_batch(parameter))):
             return []
         chosen = [self.call] if self.call in calls else list(calls)
         if not 0 < len(chosen) <= MOST_CALLERS:

@@ -208,13 +208,13 @@ class Records:
             if any(function.is_foreign for function in functions):
                 by = value  # what is written in another file is not told there
             for returned in (item for result in results for item in _recorded_choices(result)):
-                yield from self._inside(returned, returned.syntax, by, depth - 1, walk)
+                yield from self._inside(returned, returned.syntax, by, depth - 1, walk, key=key)
         elif value.op is Op.PHI:
             for choice in _recorded_choices(value):
-                yield from self._inside(choice, choice.syntax, by, depth, walk)
+                yield from self._inside(choice, choice.syntax, by, depth, walk, key=key)
         else:
             for origin in origins(self.facts, value)[1:]:
-                yield from self._inside(origin, origin.syntax, by, depth - 1, walk)
+                yield from self._inside(origin, origin.syntax, by, depth - 1, walk, key=key)
         yield from self._inside_object(value, depth, walk)
 
     def _inside_parameter(

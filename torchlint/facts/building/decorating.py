@@ -120,6 +120,7 @@ def _converts(wrapper: cst.FunctionDef, given: set[str]) -> bool:
     nodes = list(walk_scope(wrapper.body))
     if not any(_calls_one_of(node, given) for node in nodes):
         return False
+    given = given | {wrapper.name.value}  # once more, as after an error: with half of the batch
     bound = [(node.targets[0].target, _awaited(node.value)) for node in nodes if isinstance(node, cst.Assign)]
     others = {to.value for to, value in bound if isinstance(to, cst.Name) and not _calls_one_of(value, given)}
     answers = {to.value for to, value in bound if isinstance(to, cst.Name) and _calls_one_of(value, given)} - others

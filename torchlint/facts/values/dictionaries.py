@@ -10,6 +10,7 @@ from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import Abstract, Atom, Container
 from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
+from torchlint.facts.values.parameters import star_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.known import Known
@@ -45,6 +46,8 @@ def lists_keys(call: Value, argument: Abstract) -> bool:
     """
     if call.callee.name not in LISTING or not argument:
         return False
+    if star_of(call.arguments[0]) == "**":
+        return True
     asked = call.arguments[0].callee if call.arguments[0].op is Op.CALL else None
     if asked is not None and asked.op is Op.ATTRIBUTE and asked.name in ("values", "items"):
         return False

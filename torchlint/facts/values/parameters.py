@@ -221,6 +221,8 @@ def same_object(solution: Solution, value: Value) -> Iterator[Value]:
     """The values that may be the same module as ``value``, one step back."""
     for place in solution.read_from(value):
         yield from solution.stored.get(place, ())
+    if value.op is Op.ATTRIBUTE:
+        yield from (one.result for one in solution.functions_of(value) if one.is_property and one.result is not None)
     if value.op is Op.ATTRIBUTE and value.name in ("forward", "module"):
         yield value.inputs[0]
     elif value.op is Op.PHI:

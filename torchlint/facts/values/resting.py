@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-import libcst as cst
-
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.own_data import is_own_data
 from torchlint.facts.values.parameters import SAME_OBJECT, after_moves, all_same_objects, before_moves
 from torchlint.facts.values.solve import Solution
+from torchlint.syntax.conditions import always_run
 
 MAKERS = 3
 """So many functions may hand on what another one makes."""
@@ -133,7 +132,7 @@ def is_put_to_rest(network: Value) -> bool:
     calls = [call for method in methods for call in method.calls]
     switches = {call: trains for call in calls if (trains := _puts_into_training(call)) is not None}
     resting = [call.statement for call in switches if call.function is made.function]
-    return not any(switches.values()) and not _always_run(made.function.syntax).isdisjoint(resting)
+    return not any(switches.values()) and not always_run(made.function.syntax).isdisjoint(resting)
 
 
 def _puts_into_training(call: Value) -> bool | None:
@@ -144,14 +143,3 @@ def _puts_into_training(call: Value) -> bool | None:
     if name == "eval":
         return False if not call.arguments else None
     return mode is None or mode.name != "False"
-
-
-def _always_run(node: cst.CSTNode) -> set[cst.CSTNode]:
-    """The statements of a function, or of a file's body, that run each time, if it is not left before."""
-    block = node.body if isinstance(node, cst.FunctionDef | cst.With | cst.Try) else node
-    found: set[cst.CSTNode] = set()
-    for statement in block.body if isinstance(block, cst.Module | cst.IndentedBlock) else ():
-        found.add(statement)
-        if isinstance(statement, cst.With | cst.Try):
-            found |= _always_run(statement)
-    return found
