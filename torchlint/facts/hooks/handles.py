@@ -13,6 +13,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
+from torchlint.syntax.conditions import always_run
 from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -143,6 +144,11 @@ class Handles:
     def removals(self, call: Value) -> list[Value]:
         """Where ``remove`` of this handle is read, whether it is called there or handed on."""
         return [read for read, handles in self._removers.items() if call in handles]
+
+    def goes_with_first_run(self, call: Value, hook: Function) -> bool:
+        """Whether a hook begins by taking its own handle away, be it after others: it runs in one forward alone."""
+        always = always_run(hook.syntax)
+        return any(read.function is hook and read.statement in always and read.calls for read in self.removals(call))
 
     def are_taken_elsewhere(self, call: Value, by: Loop | Function | None) -> bool:
         """Whether a base class of another file empties the attribute that has the handle, or the list with it.

@@ -174,7 +174,7 @@ class HookLifetimes:
             for loop in at.loop.around() if at.loop is not None else ():
                 if (
                     self._is_for_the_first_time(at)
-                    or skipping.is_skipped(at, loop)
+                    or skipping.is_skipped(at, loop, by_number=False)
                     or _names_in(at.syntax) & assigned_in(loop.syntax)
                 ):
                     return None

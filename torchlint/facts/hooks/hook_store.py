@@ -76,7 +76,7 @@ class Search:
         """Ask ``facts`` for the hooks."""
         self.facts = facts
         self.solution, self.flows, self.lifetimes = facts.solution, facts.flows, facts.lifetimes
-        self.hooks = facts.hooks
+        self.hooks, self._handles = facts.hooks, facts.hook_lifetimes.handles
         hooks = {hook.function for hook in self.hooks.found}
         called = {f for f in facts.graph.functions if self.solution.callers_above([f]) & hooks}
         self._functions = hooks | called
@@ -97,6 +97,7 @@ class Search:
         may_keep = store.function in self._functions and (
             store.function not in self._choosing or store in self.facts.graph.training
         )
+        may_keep = may_keep and not self._handles.goes_with_first_run(hook.registration, hook.function)
         uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
         if not homes or self.is_wanted(self._held(store, homes), homes):
