@@ -9,12 +9,12 @@ import libcst as cst
 from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.picked import is_picked
+from torchlint.facts.keeping.sizes import is_middle, is_size
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.solve import Solution
-from torchlint.syntax.tree import dotted
 
 
 class Indices:
@@ -30,7 +30,7 @@ class Indices:
         index = node.value
         if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
             return "whole"
-        if number_of(index) is not None:
+        if number_of(index) is not None or is_middle(index):
             return "part"
         if isinstance(index, cst.List | cst.Comparison):
             return "copy"
@@ -130,9 +130,7 @@ def _cuts_end(bound: cst.BaseExpression | None) -> bool:
         return isinstance(bound.operator, cst.Minus)
     if not isinstance(bound, cst.BinaryOperation) or not isinstance(bound.operator, cst.Subtract):
         return False
-    counted = bound.left.value if isinstance(bound.left, cst.Subscript) else bound.left
-    named = (dotted(counted.func if isinstance(counted, cst.Call) else counted) or "").rpartition(".")[2]
-    return named in ("shape", "size", "len")
+    return is_size(bound.left)
 
 
 def _is_ellipsis(node: cst.BaseSlice) -> bool:

@@ -11,12 +11,24 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, index_of, number_of, slices_of
+from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, index_of, number_of, slices_of
 from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.pieces import pieces_of
-from torchlint.facts.keeping.ways import OWN, PARTS, RESHAPED, View, Way, has_known_numbers, is_numbered, is_one_of_many
+from torchlint.facts.keeping.ways import (
+    OWN,
+    PARTS,
+    RESHAPED,
+    View,
+    Way,
+    has_known_numbers,
+    is_numbered,
+    is_one_of_many,
+    made,
+    takes_first_row,
+    unpadded,
+)
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
@@ -56,7 +68,7 @@ class Views:
             return None
         by_width = width is not None and not all(map(self.indices.is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
-        return View(_made(base), parts[-1], sure, found.entered.get(base.function), found.numbers)
+        return View(made(base), parts[-1], sure, found.entered.get(base.function), found.numbers)
 
     def is_chosen(self, view: View) -> bool:
         """Whether a number that is written, or a box, says what part is taken, and not what goes over all of them."""
@@ -69,7 +81,7 @@ class Views:
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it, or that it is a part of its own."""
         result = function.result if not function.is_generator else None
-        several = choices(result)
+        several = unpadded(choices(result))
         one = several[0] if len(several) == 1 else self._one_of_parts(several, {})
         if one is None:
             return None
@@ -107,12 +119,12 @@ class Views:
             return None
         if self.bases.has_one_row(found.base) and not found.parts:
             return None
-        return View(_made(found.base), value, told.is_smaller, found.entered.get(found.base.function))
+        return View(made(found.base), value, told.is_smaller, found.entered.get(found.base.function))
 
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
         found = self._walk(value)
-        return _made(found.base) if found is not None else None
+        return made(found.base) if found is not None else None
 
     def _walk(self, value: Value, ends: Sequence[Value] = ()) -> Way | None:
         """What is behind views, as far back as to one of the ``ends``; None when all is copied."""
@@ -191,7 +203,9 @@ class Views:
 
     def _joined(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         """One of several, each computed anew in the same turn: ``if rate != 16000: wave = resample(wave)``."""
-        given = choices(value)
+        given = unpadded(choices(value))
+        if len(given) == 1:
+            return ("whole", given[0])
         part = self._one_of_parts(given, entered) if value.loop is None or value not in value.loop.phis else None
         if part is not None:
             return ("whole", part)
@@ -286,7 +300,8 @@ class Views:
     def _result(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         """What the function of the file that a CALL, or the read of a property, runs gives, where that is a view."""
         functions = self.solution.functions_of(call)
-        given = [one for one in choices(functions[0].result) if one.name != "None"] if len(functions) == 1 else []
+        given = unpadded(choices(functions[0].result)) if len(functions) == 1 else []
+        given = [one for one in given if one.name != "None"]
         if not given or call in self._followed or self.steps.calls_module(call):
             return ("none", None)  # a function that returns what it returns itself says nothing
         self._followed.add(call)
@@ -303,7 +318,7 @@ class Views:
 
     def _is_only_row(self, found: Way) -> bool:
         """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
-        if _takes_first_row(found) and self.bases.may_have_one_row(found.base):
+        if takes_first_row(found) and self.bases.may_have_one_row(found.base):
             return True  # who takes the first of many throws the others away
         if not self.bases.has_one_row(found.base) or found.is_squeezed:
             return False
@@ -392,15 +407,3 @@ class Views:
         if isinstance(first, cst.Slice):
             return self.indices.taken(first) == "whole"
         return isinstance(first, cst.Index) and isinstance(first.value, cst.Name)
-
-
-def _takes_first_row(found: Way) -> bool:
-    """``x[0]``, of which no other part is taken and nobody goes over the rows."""
-    index = index_of(found.parts[0]) if len(found.parts) == 1 else []
-    number = number_of(index[0].value) if len(index) == 1 and isinstance(index[0], cst.Index) else None
-    return number == 0 and not found.is_squeezed and all(value.op is not Op.ELEMENT for value in found.values)
-
-
-def _made(base: Value) -> Value:
-    """What computes a base, of which it may be an attribute."""
-    return base.inputs[0].unnarrowed() if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN else base

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import index_of, number_of
+from torchlint.facts.keeping.bases import OF_EACH_TOKEN, index_of, number_of
 from torchlint.facts.keeping.numbers import is_known_with
+from torchlint.facts.keeping.sizes import is_middle
 from torchlint.facts.values.graph import Function, Op, Value
 
 OWN = -1
@@ -19,6 +20,8 @@ RESHAPED = frozenset(
      "unflatten"]
 )  # fmt: skip
 """Methods that give all of a tensor's memory in another shape, and never copy."""
+
+PADDING = "torch.nn.functional.pad"
 
 PARTS = frozenset(["select", "narrow", "diagonal"])
 """Methods that give a view of a part."""
@@ -66,7 +69,8 @@ class Way:
 
 def is_numbered(part: Value) -> bool:
     """Whether a number is written in the index by which a part is taken."""
-    return any(number_of(one.value) is not None for one in index_of(part) if isinstance(one, cst.Index))
+    written = (one.value for one in index_of(part) if isinstance(one, cst.Index))
+    return any(number_of(one) is not None or is_middle(one) for one in written)
 
 
 def has_known_numbers(way: Way) -> bool:
@@ -82,3 +86,22 @@ def is_one_of_many(part: Value, way: Way) -> bool:
     base, entered = way.base, way.entered.get(way.base.function)
     made = base if part.function is base.function else entered
     return part.loop is not (made.loop if made is not None and made.function is part.function else None)
+
+
+def unpadded(given: Sequence[Value]) -> list[Value]:
+    """Without what is only another one made longer where that is too short: ``if len(x) < n: x = F.pad(x, ...)``."""
+    return [
+        one for one in given if not (one.op is Op.CALL and one.callee.name == PADDING and one.arguments[0] in given)
+    ]
+
+
+def takes_first_row(found: Way) -> bool:
+    """``x[0]``, of which no other part is taken and nobody goes over the rows."""
+    index = index_of(found.parts[0]) if len(found.parts) == 1 else []
+    number = number_of(index[0].value) if len(index) == 1 and isinstance(index[0], cst.Index) else None
+    return number == 0 and not found.is_squeezed and all(value.op is not Op.ELEMENT for value in found.values)
+
+
+def made(base: Value) -> Value:
+    """What computes a base, of which it may be an attribute."""
+    return base.inputs[0].unnarrowed() if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN else base
