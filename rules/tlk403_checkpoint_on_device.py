@@ -102,7 +102,9 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
     else:
         when = (" while the work of line ", LineOf(kept.through), " runs")
         advice = (f"; write `del {names}` before it",)
-        if kept.drop_after is not None:  # it may stand in a branch, as the load does
+        if kept.is_needed:
+            advice = ("; take the weights out of it before, it has more that is needed",)
+        elif kept.drop_after is not None:  # it may stand in a branch, as the load does
             advice = (f"; write `del {names}` after line ", LineOf(kept.drop_after, ends=True))
     where = "host memory" if kept.load.device == "host" else "memory, on the GPU if it was loaded there"
     copied = facts.statement_of(kept.copied)

@@ -94,6 +94,13 @@ def test_what_the_work_reads_itself_is_needed() -> None:
     assert kept(source) == []
 
 
+@pytest.mark.parametrize(("given", "is_needed"), [("3", False), ("state['words']", True)])
+def test_where_more_was_loaded_that_the_work_needs_the_weights_alone_can_go(given: str, is_needed: bool) -> None:
+    work = f"def work(words):{LOOP.replace(chr(10), chr(10) + '    ')}\n"
+    source = f"{work}state = torch.load(path)\nmodel.load_state_dict(state['model'])\nwork({given})\n"
+    assert [one.is_needed for one in Program(NET + source).facts.checkpoints] == [is_needed]
+
+
 def test_two_branches_that_load_are_one_cause() -> None:
     source = f"""
 if sys.argv:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_key, target_names
+from torchlint.facts.keeping.bound_names import bindings, is_at, surely_binds
 from torchlint.facts.keeping.loaded_parts import Parts
 from torchlint.facts.keeping.loading import Load
 from torchlint.facts.keeping.purposes import fills_optimizer
@@ -23,7 +24,7 @@ from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import readers_of, targets_of
 from torchlint.syntax.conditions import LEAVING, last_of
-from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
+from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements, whole_loop
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -41,6 +42,7 @@ class Checkpoint:
         through: the loop of steps, or the call that runs one, during which they are kept; None for an attribute.
         drop_after: the statement after which the names can be deleted, None where that cannot be told.
         trains: True where that loop or call trains, which takes memory of its own; True for an attribute.
+        is_needed: True where that loop or call reads what else was loaded with them.
     """
 
     load: Load
@@ -50,6 +52,7 @@ class Checkpoint:
     through: cst.CSTNode | None
     drop_after: cst.CSTNode | None
     trains: bool = True
+    is_needed: bool = False
 
 
 def checkpoints(facts: Facts) -> list[Checkpoint]:
@@ -107,7 +110,7 @@ class _Search:
         works = self._works(function)
         kept: dict[str, tuple[cst.CSTNode, _Work]] = {}
         for name, statements in names.items():
-            if self._is_captured(name, function):
+            if self._is_captured(name, function) or self._is_needed_by_callers(name, function):
                 return None
             ends = self._work_through(name, statements, function, works, parts)
             if ends is not None:
@@ -126,7 +129,8 @@ class _Search:
         # A parameter, or a dict that is made before it takes what is loaded: the load itself is the place to look at.
         is_earlier = load.call.function is function and self._order[first] < self._order[loaded]
         place = loaded if is_earlier or first is function.syntax else first
-        return Checkpoint(load, tuple(kept), place, copied, work.node, after, work.trains)
+        is_needed = any(isinstance(node, cst.Name) and node.value in kept for node in walk(work.node))
+        return Checkpoint(load, tuple(kept), place, copied, work.node, after, work.trains, is_needed)
 
     def _names(self, parts: Parts, function: Function) -> dict[str, list[cst.CSTNode]]:
         """The local variables that stand for weights, with the statements that bind them."""
@@ -138,9 +142,9 @@ class _Search:
             parameter.name: [function.syntax] for parameter in function.parameters if parameter in parts.heavy
         }
         for node in walk_scope(_body(function)):
-            for name, expression, position in _bindings(node):
+            for name, expression, position in bindings(node):
                 is_alias = isinstance(expression, cst.Name) and expression.value in names and position is None
-                if is_alias or any(_is_at(value, position) for value in heavy.get(expression, ())):
+                if is_alias or any(is_at(value, position) for value in heavy.get(expression, ())):
                     names.setdefault(name, []).append(self._statement(node))
         return names
 
@@ -153,9 +157,10 @@ class _Search:
         """The loops of steps and the calls that run some, in source order."""
         repetitions = self.facts.repetitions
         works = [
-            _Work(loop.syntax, self._order[loop.syntax], repetitions.trains(loop))
+            _Work(node, self._order[node], repetitions.trains(loop))
             for loop in self.facts.graph.loops
             if loop.function is function and repetitions.turn(loop) is not Turn.OTHER
+            for node in [whole_loop(self.facts.parents, loop.syntax)]
         ]
         for call in self.facts.steps.calls_in(function):
             is_training = is_framework_training(call)
@@ -176,6 +181,17 @@ class _Search:
         return any(
             value.op is Op.READ and value.place == Place(function, name) and value.function is not function
             for value in self.facts.graph.values
+        )
+
+    def _is_needed_by_callers(self, name: str, function: Function) -> bool:
+        """Whether who calls a function reads what it gives for a parameter again: later, or in the next turn."""
+        bindings = self.solution.callers.get(function, {}).items()
+        given = ((call, one) for call, binding in bindings for to, one in binding.items() if to.name == name)
+        return any(
+            one is not None
+            and one.function is call.function
+            and (one.loop is not call.loop or any(user.index > call.index for user in one.users))
+            for call, one in given
         )
 
     def _work_through(
@@ -280,7 +296,7 @@ class _Search:
         """The statement after which all the names can go, in the block that binds them."""
         parents = self.facts.parents
         block = parents[next(iter(kept.values()))[0]]
-        if any(parents[s] is not block or not _surely_binds(s, name) for name, (s, _) in kept.items()):
+        if any(parents[s] is not block or not surely_binds(s, name) for name, (s, _) in kept.items()):
             return None
         deleted = (node.target for node in walk_scope(_body(function)) if isinstance(node, cst.Del))
         if any(name in kept for target in deleted for name in target_names(target)):
@@ -347,46 +363,6 @@ class _Search:
 def _body(function: Function) -> cst.CSTNode:
     node = function.syntax
     return node.body if isinstance(node, cst.FunctionDef | cst.Lambda) else node
-
-
-def _is_at(value: Value, position: int | None) -> bool:
-    """Whether a value is the whole of an expression, or the item of it that an unpacking takes."""
-    if position is None:
-        return value.op is not Op.ELEMENT
-    return value.op is Op.ELEMENT and value.keys[0] == position
-
-
-def _bindings(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
-    """Each name that this one node binds, to what expression, and to which item of it (None: to all of it)."""
-    if type(node) is cst.Assign:
-        for target in node.targets:
-            yield from _bound(target.target, node.value)
-    elif (type(node) is cst.AnnAssign or type(node) is cst.NamedExpr) and node.value is not None:
-        yield from _bound(node.target, node.value)
-
-
-def _bound(
-    target: cst.BaseExpression, value: cst.BaseExpression
-) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
-    if isinstance(target, cst.Name):
-        yield target.value, value, None
-    elif isinstance(target, cst.Tuple | cst.List):
-        written = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
-        for position, element in enumerate(target.elements):
-            if isinstance(element.value, cst.Name):
-                if position < len(written):
-                    yield element.value.value, written[position].value, None
-                else:
-                    yield element.value.value, value, position
-
-
-def _surely_binds(statement: cst.CSTNode, name: str) -> bool:
-    """Whether an assignment binds the name, and not a walrus that may be passed by."""
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return False
-    assignments = (small for small in statement.body if isinstance(small, cst.Assign | cst.AnnAssign))
-    targets = (t for a in assignments for t in (a.targets if isinstance(a, cst.Assign) else (a.target,)))
-    return any(name in target_names(target) for target in targets)
 
 
 def _leaves(block: cst.IndentedBlock) -> bool:
