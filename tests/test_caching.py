@@ -157,6 +157,21 @@ def test_a_cache_by_lengths_of_the_data_is_told(key: str) -> None:
     assert levels(BY_LENGTH.format("lru_cache(maxsize=8)", f"f({key}, x.device)")) == []
 
 
+@pytest.mark.parametrize(
+    ("taken", "length", "told"),
+    [
+        ("rows, length, width = x.shape", "length", True),
+        ("rows, length, width = x.size()", "length", True),
+        ("rows, length, width = x.shape", "width", False),
+        ("rows, length, width = x.shape", "rows", False),
+        ("length, width = x.shape", "length", False),
+    ],
+)
+def test_the_length_of_a_sequence_may_be_taken_out_of_its_shape(taken: str, length: str, told: bool) -> None:
+    given = f"({taken.partition(' = ')[0]}) = {taken.partition(' = ')[2]}\n    f({length}, x.device)"
+    assert levels(BY_LENGTH.format("cache", given)) == [Level.NOTE] * told
+
+
 KEPT_LENGTHS = """
     import torch
     from names import keep

@@ -296,6 +296,8 @@ class Caching:
             measured, number = value.inputs[0].inputs[0], value.keys[0]
         elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "size":
             measured, number = value.callee.inputs[0], literal(self.solution, value.argument(0, "dim"))
+        elif value.op is Op.ELEMENT and _are_rows_of_a_sequence(value.inputs[0]):
+            measured, number = _measured_by(value.inputs[0]), value.keys[0] if value.keys[0] == 1 else None
         else:
             return False
         is_axis = isinstance(number, int) and (number > 0 or number < -1)
@@ -359,6 +361,18 @@ def _goes_to_a_device(cls: Class) -> bool:
     """Whether a class writes itself how its instances go to a device, with the tensors that they hold."""
     method = cls.method("to")
     return method is not None and len(method.parameters) > 1 and method.parameters[1].name == "device"
+
+
+def _are_rows_of_a_sequence(shape: Value) -> bool:
+    """``batch, length, features = x.shape``"""
+    is_shape = shape.op is Op.ATTRIBUTE and shape.name == "shape"
+    is_size = shape.op is Op.CALL and shape.callee.op is Op.ATTRIBUTE and shape.callee.name == "size"
+    parts = {user.keys[0] for user in shape.users if user.op is Op.ELEMENT}
+    return (is_shape or (is_size and not shape.arguments)) and parts == {0, 1, 2}
+
+
+def _measured_by(shape: Value) -> Value:
+    return shape.inputs[0] if shape.op is Op.ATTRIBUTE else shape.callee.inputs[0]
 
 
 def _is_of_another_property(getter: Value, function: Function) -> bool:
