@@ -18,6 +18,7 @@ from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read
 
 if TYPE_CHECKING:
     from torchlint.cache import Cache
+    from torchlint.project.kept_summaries import KeptSummaries
     from torchlint.project.project import Project
     from torchlint.project.sights import Consulted
 
@@ -106,6 +107,7 @@ class Checked:
         before, after: the text before and after the repairs; both None when there were none.
         data: the repaired file's bytes; None when there were no repairs.
         consulted: what the result depends on besides the job; None where nobody noted it.
+        made: the summaries of what the file imports that no earlier run had made, by their keys in the cache.
     """
 
     path: str
@@ -119,6 +121,7 @@ class Checked:
     after: str | None = None
     data: bytes | None = None
     consulted: Consulted | None = field(default=None, compare=False)
+    made: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -261,8 +264,9 @@ def _examined(job: Job, project: Project | None) -> Checked:
             result = check_text(read(job.path, limit=job.limit), job, project)
         except Unreadable as error:
             result = Checked(job.path, failure=f"cannot be checked: {error.reason}")
-        consulted = None if project is None else project.consulted()
-        return result if consulted is None else replace(result, consulted=consulted)
+        if project is None:
+            return result
+        return replace(result, consulted=project.consulted(), made=project.summaries_made())
     except Exception as error:
         return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
 
@@ -288,13 +292,11 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
     if not stale:
         results, project = list(filter(None, known)), None
     else:
-        from torchlint.project.project import Project
-
         given = [job.path for job in jobs]
-        project = Project(given, accounts=cache is not None)
+        project = _project(given, cache)
         processes = min(workers, _worth(stale)) if workers > 1 else 1
         if processes > 1:
-            examined = iter(_examined_by_workers(stale, given, processes, accounts=cache is not None))
+            examined = iter(_examined_by_workers(stale, given, processes, cache))
         else:
             with _collector_seldom():
                 examined = iter([_examined(job, project) for job in stale])
@@ -304,18 +306,26 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
     return [write_repaired(job, result, project) for job, result in zip(jobs, results, strict=True)]
 
 
-def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int, *, accounts: bool) -> list[Checked]:
+def _project(given: Sequence[str], cache: Cache | None) -> Project:
+    """The project around the files of a run, as one process sees it."""
+    from torchlint.project.project import Project
+
+    return Project(given, accounts=cache is not None, kept=None if cache is None else cache.summaries())
+
+
+def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int, cache: Cache | None) -> list[Checked]:
     from torchlint.parallel import results_of
 
-    return results_of(jobs, partial(_examiner, given, accounts), _lost, workers)
+    kept = None if cache is None else cache.summaries()
+    return results_of(jobs, partial(_examiner, given, kept), _lost, workers)
 
 
-def _examiner(given: Sequence[str], accounts: bool) -> Callable[[Job], Checked]:
+def _examiner(given: Sequence[str], kept: KeptSummaries | None) -> Callable[[Job], Checked]:
     """What a worker process does with a job of a run over the files ``given``; they import much the same."""
     from torchlint.project.project import Project
 
     gc.set_threshold(SELDOM)  # the process does nothing else
-    return partial(_examined, project=Project(given, accounts=accounts))
+    return partial(_examined, project=Project(given, accounts=kept is not None, kept=kept))
 
 
 @contextmanager

@@ -28,7 +28,7 @@ class Session:
     def __init__(self, cache: Cache | None = None) -> None:
         """Begin; with a ``cache`` what is learnt is kept at the end of the process, or by :meth:`close`."""
         self._cache = cache
-        self._project = Project(accounts=cache is not None)
+        self._project = Project(accounts=cache is not None, kept=None if cache is None else cache.summaries())
         self._learnt: list[tuple[Job, Checked]] = []
         if cache is not None:
             # The workers of a pool end without the functions that atexit knows; this they run as well.
@@ -52,8 +52,8 @@ class Session:
         if known is not None:
             return known.diagnostics
         found = self._look(source, job, tree)
-        consulted = self._project.consulted()
-        result = Checked(job.path, found.shown, found.hidden_notes, found.uses_torch, consulted=consulted)
+        consulted, made = self._project.consulted(), self._project.summaries_made()
+        result = Checked(job.path, found.shown, found.hidden_notes, found.uses_torch, consulted=consulted, made=made)
         self._learnt.append((job, result))
         return found.shown
 

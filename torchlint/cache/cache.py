@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from torchlint.cache.folder import locked, prepare, remove_older
+from torchlint.cache.folder import locked, prepare, remove_older, summaries_file
 from torchlint.cache.key import Key
 from torchlint.cache.outcome import kept, restored
+from torchlint.cache.summaries import read, written
 from torchlint.cache.table import Columns, Damaged, Facts, Record, decode, encode
 from torchlint.cache.view import View
 from torchlint.project.sights import Consulted, digest_of
@@ -22,6 +23,7 @@ from torchlint.selection import Selection
 from torchlint.source import Unreadable, decode_source, read_bytes
 
 if TYPE_CHECKING:
+    from torchlint.project.kept_summaries import KeptSummaries
     from torchlint.project.project import Project
 
 __all__ = ["Cache", "Detail"]
@@ -74,10 +76,17 @@ class Cache:
             self._refreshed = Facts()
             return nothing
 
+    def summaries(self) -> KeptSummaries:
+        """What earlier runs made of the definitions that files import, for a process of this run."""
+        from torchlint.project.kept_summaries import KeptSummaries
+
+        return KeptSummaries(partial(read, summaries_file(self._file), self._key))
+
     def learn(self, jobs: Sequence[Job], results: Sequence[Checked]) -> None:
         """Keep the results that were not known; nothing is written when there is nothing new."""
         learnt = [*self._learnt(jobs, results)]
         refreshed = self._refreshed
+        self._keep_summaries({name: line for result in results for name, line in result.made})
         if not (learnt or refreshed.records or refreshed.files or refreshed.folders or self._is_outdated):
             return
         # Imported here, since most runs learn nothing.
@@ -92,6 +101,18 @@ class Cache:
                 facts.records = _pruned(facts, {self._digest(job) for job in jobs})
                 write_atomic(self._file, encode(facts, self._key.stamps, self._key.content))
                 remove_older(self._file)
+
+    def _keep_summaries(self, made: dict[str, str]) -> None:
+        """Keep the summaries that this run made."""
+        if not made:
+            return
+        from torchlint.rewrite import write_atomic
+
+        file = summaries_file(self._file)
+        with suppress(OSError):
+            prepare(os.path.dirname(file))
+            with locked(os.path.dirname(file)):
+                write_atomic(file, written(read(file, self._key), made, self._key))
 
     # -- what is known --------------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Where the cache lies: one folder a project, one file in it for each version of torchlint and of Python."""
+"""Where the cache lies: one folder a project, a file for results and one for summaries for each version in it.
+
+Of torchlint, and of Python. A run over files that did not change reads the results alone.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from torchlint import __version__
 from torchlint.config import nearest_settings
 from torchlint.discover import CACHE_FOLDER, is_excluded_folder
 
-__all__ = ["cache_file", "locked", "prepare", "remove_caches", "remove_older"]
+__all__ = ["cache_file", "locked", "prepare", "remove_caches", "remove_older", "summaries_file"]
 
 _TAG, _IGNORE = "CACHEDIR.TAG", ".gitignore"
 _SIGNATURE = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder is a cache of torchlint; it may be removed at any time.\n"
 )
-_ENDING = ".json"
+_ENDING, _SUMMARIES = ".json", ".summaries"
 
 
 def cache_file(path: str, folder: str | None = None) -> str:
@@ -34,6 +37,11 @@ def cache_file(path: str, folder: str | None = None) -> str:
     """
     name = f"{__version__}-{sys.implementation.cache_tag}{_ENDING}"
     return os.path.join(_folder_for(path) if folder is None else folder, name)
+
+
+def summaries_file(file: str) -> str:
+    """Where summaries are kept beside the cache's file."""
+    return file.removesuffix(_ENDING) + _SUMMARIES
 
 
 def prepare(folder: str) -> None:
@@ -132,4 +140,4 @@ def _remove(folder: str) -> bool:
 
 
 def _is_cache(name: str) -> bool:
-    return name[:1].isdigit() and "-" in name and name.endswith(_ENDING)
+    return name[:1].isdigit() and "-" in name and name.endswith((_ENDING, _SUMMARIES))

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.imports import Found, Imports, Passing
     from torchlint.facts.summaries.summary import Summary
     from torchlint.project.joining import Joined
+    from torchlint.project.kept_summaries import KeptSummaries
 
 __all__ = ["Project"]
 
@@ -78,15 +79,24 @@ class Project:
         connected: which of them are read as one.
     """
 
-    def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
+    def __init__(
+        self,
+        given: Iterable[str] = (),
+        *,
+        limit: int = SIZE_LIMIT,
+        accounts: bool = False,
+        kept: KeptSummaries | None = None,
+    ) -> None:
         """Read nothing yet.
 
         Args:
             given: the files of the run, whose calls count.
             limit: larger files are not read at all, in bytes.
             accounts: whether :meth:`consulted` will be asked; keeping account costs a third of a file without torch.
+            kept: the summaries that earlier runs made, which takes in those that this one makes.
         """
         self._limit = limit
+        self._kept = kept
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
@@ -128,6 +138,10 @@ class Project:
         if not self._sights.accounts:
             return None
         return self._sights.consulted(self.files.state if self._sights.asks else "")
+
+    def summaries_made(self) -> tuple[tuple[str, str], ...]:
+        """The summaries that were made since this was last asked, by key, as a cache keeps them."""
+        return () if self._kept is None else self._kept.taken()
 
     @property
     def guards(self) -> Mapping[str, Sequence[str]]:
@@ -375,7 +389,8 @@ class Project:
         if key not in self._summaries:
             outline = self.outline(path)
             excerpt = outline.excerpt(name) if outline is not None else None
-            summary = None if excerpt is None else summarised(excerpt, name)
+            summarise = summarised if self._kept is None else self._kept.of
+            summary = None if excerpt is None else summarise(excerpt, name)
             summary = None if summary is None else without_emptied(summary, partial(self._is_emptied, path))
             if summary is not None and not with_emptied and self._is_emptied(path, name):
                 summary = replace(summary, shape=())  # what is in it, and for how long, is that file's business
