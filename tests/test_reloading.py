@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 from torchlint import check_source
 from torchlint.facts.values.graph import Function
@@ -477,3 +480,38 @@ def test_what_a_request_asks_to_be_loaded_for_later_ones_is_registered() -> None
     assert (program.facts.reloads, program.facts.constructions) == ([], [])
     runs_it = Program(REGISTRY % " + net(torch.ones(4)).sum().item()", head=HEAD)
     assert ([found.is_named for found in runs_it.facts.reloads], len(runs_it.facts.constructions)) == ([True], 1)
+
+
+SWAPPED = """
+import asyncio
+import torch
+from fastapi import FastAPI
+from torch import nn
+
+app = FastAPI()
+
+class Backend:
+    def __init__(self, path):
+        self.swap(path)
+
+    def build(self, path):
+        net = nn.Linear(8, 3)
+        net.load_state_dict(torch.load(path, map_location="cpu"))
+        return net.eval()
+
+    def swap(self, path):
+        self.net = self.build(path).to("cuda")
+
+backend = Backend("first.pt")
+
+@app.post("/swap")
+async def swapped(path: str):
+    return await asyncio.to_thread(backend.swap, {given})
+"""
+
+
+@pytest.mark.parametrize(("given", "level"), [("path", "note"), ("'other.pt'", "warning")])
+def test_what_is_handed_to_another_thread_may_say_what_is_read(tmp_path: Path, given: str, level: str) -> None:
+    found = Project(tmp_path, {"main.py": SWAPPED.format(given=given)}).found()
+    assert f"main.py: TLK302 {level}" in found
+    assert any("TLK301" in one for one in found) is (level == "warning")

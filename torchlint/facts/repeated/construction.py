@@ -106,6 +106,9 @@ class _Search:
         self.kinds = Products(facts)
         self.products = self.kinds.found
         self._loading = {effect.call for effect in facts.effects.of(EffectKind.LOADS)}
+        # What a request names is read for it: that is told of the load.
+        named = (reload.load.call.function for reload in facts.reloads if reload.is_named)
+        self._loading.update(call for function in named for call in self.solution.callers.get(function, ()))
 
     def found(self) -> list[Construction]:
         """See :func:`constructions`."""

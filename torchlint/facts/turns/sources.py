@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.turns.changing import counted
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.threads import handed_over, run_in_thread
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -29,3 +30,6 @@ def _behind(solution: Solution, chain: tuple[Value, ...], value: Value) -> Itera
             # What is for another parameter is not for this one, which may be left to its default.
             rest = (argument for argument in caller.arguments if argument not in bound)
             yield from rest if given is None else (given,)
+        elif value.op is Op.PARAMETER and value.function in run_in_thread(solution, caller):
+            handed = handed_over(caller)
+            yield from handed[1] if handed is not None else ()
