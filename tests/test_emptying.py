@@ -293,3 +293,26 @@ def test_a_step_that_counts_itself_is_called_for_each(
     assert emptied(average) == expected
     once = "\naverage = Average(model.parameters())\naverage.step(model.parameters())\n"
     assert emptied(average + once) == []
+
+
+HOLDER = """
+class Backend:
+    def __init__(self):
+        self.net, self.last = nn.Linear(3, 3), 0
+
+    def step(self, x):
+        loss = self.net(x).sum()
+        loss.backward()
+        optimizer.step()
+        {given_up} = None
+        torch.cuda.empty_cache()
+
+backend = Backend()
+for x in loader:
+    backend.step(x)
+"""
+
+
+@pytest.mark.parametrize(("given_up", "is_told"), [("self.net", False), ("self.last", True), ("loss", True)])
+def test_where_a_model_is_given_up_its_memory_is_to_come_back(given_up: str, *, is_told: bool) -> None:
+    assert bool(emptied(HOLDER.format(given_up=given_up))) is is_told

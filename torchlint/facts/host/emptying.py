@@ -17,7 +17,7 @@ from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import ClassReference, External, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
+from torchlint.facts.values.graph import Drop, Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 
 if TYPE_CHECKING:
@@ -113,13 +113,16 @@ def _calls_of_handed(facts: Facts) -> Iterator[tuple[Value, str]]:
 
 def _follows_unloading(facts: Facts, call: Value) -> bool:
     """``del model`` before it in the same function: a whole model is to be given back, whenever that is."""
-    return any(
-        drop.function is call.function
-        and drop.index <= call.index
-        and drop.value is not None
-        and facts.tensors.is_module(drop.value)
-        for drop in facts.graph.drops
-    )
+    drops = (drop for drop in facts.graph.drops if drop.function is call.function and drop.index <= call.index)
+    return any(map(facts.tensors.is_module, (held for drop in drops for held in _held_before(facts, drop))))
+
+
+def _held_before(facts: Facts, drop: Drop) -> list[Value]:
+    """What a name held that is deleted, or set to None; of ``self.net = None`` all that is ever kept there."""
+    if drop.value is not None or drop.holder is None:
+        return [drop.value] if drop.value is not None else []
+    places = facts.solution.places(drop.holder, drop.attribute)
+    return [kept for place in places for kept in facts.solution.stored.get(place, ()) if kept.name != "None"]
 
 
 def tidies(facts: Facts, call: Value) -> bool:
