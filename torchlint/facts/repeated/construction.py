@@ -36,7 +36,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
 from torchlint.facts.values.writing import text_of
 from torchlint.syntax.tree import dotted, walk
 
@@ -106,9 +106,16 @@ class _Search:
         self.kinds = Products(facts)
         self.products = self.kinds.found
         self._loading = {effect.call for effect in facts.effects.of(EffectKind.LOADS)}
-        # What a request names is read for it: that is told of the load.
+        # A model that a request names and puts in the place of the last one is told of the load.
         named = (reload.load.call.function for reload in facts.reloads if reload.is_named)
-        self._loading.update(call for function in named for call in self.solution.callers.get(function, ()))
+        calls = (call for function in named for call in self.solution.callers.get(function, ()))
+        self._loading.update(filter(self._is_put_in_place, calls))
+
+    def _is_put_in_place(self, call: Value) -> bool:
+        """``self.net = self.build(path).to(device)`` of a function that runs no network."""
+        stores = (store for store in self.facts.graph.stores if store.attribute and store.function is call.function)
+        is_kept = any(before_moves(store.value) is call for store in stores)
+        return is_kept and not any(map(self.steps.calls_module, self.steps.calls_in(call.function)))
 
     def found(self) -> list[Construction]:
         """See :func:`constructions`."""
