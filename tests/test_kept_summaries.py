@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+from projects import FIT, METER
 from rule_programs import named, programs
 
 from torchlint.cache import Cache, cache_file
@@ -22,32 +24,11 @@ from torchlint.selection import Selection
 
 SELECTION = Selection(frozenset(codes()))
 
-METER = """
-import torch
+SUMMING, COUNTING = dedent(METER).format(ending=""), dedent(METER).format(ending=".item()")
 
-class Meter:
-    def __init__(self):
-        self.total = 0
-
-    def update(self, value, n=1):
-        self.total += value * n
-"""
-
-TRAINING = """
-import torch
-from meter import Meter
-from torch import nn
-
-def train(loader):
-    net, meter = nn.Linear(8, 3), Meter()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for x, y in loader:
-        loss = nn.functional.cross_entropy(net(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        meter.update(loss)
-"""
+TRAINING = dedent(FIT).format(
+    imports="from meter import Meter", before="meter = Meter()", each="meter.update(loss)", after="return meter"
+)
 
 
 @pytest.mark.parametrize("path", programs("leak")[::4], ids=named)
@@ -74,19 +55,19 @@ def test_what_was_not_written_by_it_is_no_summary(line: str) -> None:
 
 def test_what_is_kept_is_not_made_again() -> None:
     first = KeptSummaries()
-    made = first.of(METER, "Meter")
+    made = first.of(SUMMING, "Meter")
     ((key, line),) = first.taken()
     assert first.taken() == ()
     second = KeptSummaries(lambda: {key: line.encode()})
-    assert second.of(METER, "Meter") == made
+    assert second.of(SUMMING, "Meter") == made
     assert second.taken() == ()
 
 
 def test_another_name_and_another_text_are_made_anew() -> None:
     first = KeptSummaries()
-    first.of(METER, "Meter")
+    first.of(SUMMING, "Meter")
     kept = {key: line.encode() for key, line in first.taken()}
-    for excerpt, name in [(METER + "\n", "Meter"), (METER, "Metre")]:
+    for excerpt, name in [(SUMMING + "\n", "Meter"), (SUMMING, "Metre")]:
         other = KeptSummaries(partial(dict, kept))
         other.of(excerpt, name)
         assert len(other.taken()) == 1
@@ -94,10 +75,10 @@ def test_another_name_and_another_text_are_made_anew() -> None:
 
 def test_a_damaged_line_is_made_anew() -> None:
     first = KeptSummaries()
-    made = first.of(METER, "Meter")
+    made = first.of(SUMMING, "Meter")
     ((key, _),) = first.taken()
     second = KeptSummaries(lambda: {key: b"{"})
-    assert second.of(METER, "Meter") == made
+    assert second.of(SUMMING, "Meter") == made
     assert [name for name, _ in second.taken()] == [key]
 
 
@@ -147,19 +128,19 @@ def kept_in(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_changed_file_is_told_the_same_of_what_it_imports(tmp_path: Path, workers: int) -> None:
-    (tmp_path / "meter.py").write_text(METER)
+    (tmp_path / "meter.py").write_text(SUMMING)
     (tmp_path / "train.py").write_text(TRAINING)
     found = checked(tmp_path, workers)
     assert [code for _, code in found] == ["TLK105"]
     assert kept_in(tmp_path)
     (tmp_path / "train.py").write_text(TRAINING + "\n\nagain = train\n")
     assert checked(tmp_path, workers) == found
-    (tmp_path / "meter.py").write_text(METER.replace("value * n", "float(value) * n"))
+    (tmp_path / "meter.py").write_text(COUNTING)
     assert checked(tmp_path, workers) == []
 
 
 def test_nothing_of_the_code_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "meter.py").write_text(METER.replace("self.total += value * n", "self.total += value * n  # a secret"))
+    (tmp_path / "meter.py").write_text(SUMMING.replace("value * n", "value * n  # a secret"))
     (tmp_path / "train.py").write_text(TRAINING)
     checked(tmp_path)
     lines = b"".join(kept_in(tmp_path).values())
@@ -168,7 +149,7 @@ def test_nothing_of_the_code_is_kept(tmp_path: Path) -> None:
 
 
 def test_results_are_the_same_with_and_without_it(tmp_path: Path) -> None:
-    (tmp_path / "meter.py").write_text(METER)
+    (tmp_path / "meter.py").write_text(SUMMING)
     (tmp_path / "train.py").write_text(TRAINING)
     job = Job(str(tmp_path / "train.py"), SELECTION)
     (alone,) = check_files([job])

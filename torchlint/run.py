@@ -292,11 +292,11 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
     if not stale:
         results, project = list(filter(None, known)), None
     else:
-        given = [job.path for job in jobs]
-        project = _project(given, cache)
+        given, kept = [job.path for job in jobs], None if cache is None else cache.summaries()
+        project = _project(given, kept)
         processes = min(workers, _worth(stale)) if workers > 1 else 1
         if processes > 1:
-            examined = iter(_examined_by_workers(stale, given, processes, cache))
+            examined = iter(_examined_by_workers(stale, given, processes, kept))
         else:
             with _collector_seldom():
                 examined = iter([_examined(job, project) for job in stale])
@@ -306,26 +306,25 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
     return [write_repaired(job, result, project) for job, result in zip(jobs, results, strict=True)]
 
 
-def _project(given: Sequence[str], cache: Cache | None) -> Project:
-    """The project around the files of a run, as one process sees it."""
+def _project(given: Sequence[str], kept: KeptSummaries | None) -> Project:
+    """The project around the files of a run, as one process sees it; with a cache an account is kept."""
     from torchlint.project.project import Project
 
-    return Project(given, accounts=cache is not None, kept=None if cache is None else cache.summaries())
+    return Project(given, accounts=kept is not None, kept=kept)
 
 
-def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int, cache: Cache | None) -> list[Checked]:
+def _examined_by_workers(
+    jobs: Sequence[Job], given: Sequence[str], workers: int, kept: KeptSummaries | None
+) -> list[Checked]:
     from torchlint.parallel import results_of
 
-    kept = None if cache is None else cache.summaries()
     return results_of(jobs, partial(_examiner, given, kept), _lost, workers)
 
 
 def _examiner(given: Sequence[str], kept: KeptSummaries | None) -> Callable[[Job], Checked]:
     """What a worker process does with a job of a run over the files ``given``; they import much the same."""
-    from torchlint.project.project import Project
-
     gc.set_threshold(SELDOM)  # the process does nothing else
-    return partial(_examined, project=Project(given, accounts=kept is not None, kept=kept))
+    return partial(_examined, project=_project(given, kept))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from torchlint.cache.folder import locked, prepare, remove_older, summaries_file
 from torchlint.cache.key import Key
 from torchlint.cache.outcome import kept, restored
-from torchlint.cache.summaries import read, written
 from torchlint.cache.table import Columns, Damaged, Facts, Record, decode, encode
 from torchlint.cache.view import View
 from torchlint.project.sights import Consulted, digest_of
@@ -78,6 +77,8 @@ class Cache:
 
     def summaries(self) -> KeptSummaries:
         """What earlier runs made of the definitions that files import, for a process of this run."""
+        # Imported here, since a run over files that did not change makes none.
+        from torchlint.cache.summaries import read
         from torchlint.project.kept_summaries import KeptSummaries
 
         return KeptSummaries(partial(read, summaries_file(self._file), self._key))
@@ -106,6 +107,7 @@ class Cache:
         """Keep the summaries that this run made."""
         if not made:
             return
+        from torchlint.cache.summaries import read, written
         from torchlint.rewrite import write_atomic
 
         file = summaries_file(self._file)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from torchlint.project.sights import text_digest
 from torchlint.project.summarised import summarised
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class KeptSummaries:
 
         if self._kept is None:
             self._kept = self._load()
-        key = blake2b(f"{name}\0{excerpt}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        key = text_digest(f"{name}\0{excerpt}")
         line = self._kept.get(key)
         if line is not None:
             try:

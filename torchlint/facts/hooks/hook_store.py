@@ -62,7 +62,10 @@ def hook_stores(facts: Facts) -> list[HookStore]:
     """Every place at which a forward hook keeps a graph that no backward wants, each once."""
     search = Search(facts)
     found: dict[cst.CSTNode, HookStore] = {}
+    handles = facts.hook_lifetimes.handles
     for hook in search.hooks.found:
+        if handles.goes_with_first_run(hook.registration, hook.function):
+            continue
         for store in facts.graph.stores:
             if store.statement not in found and (kept := search.kept(hook, store)) is not None:
                 found[store.statement] = kept
@@ -76,7 +79,7 @@ class Search:
         """Ask ``facts`` for the hooks."""
         self.facts = facts
         self.solution, self.flows, self.lifetimes = facts.solution, facts.flows, facts.lifetimes
-        self.hooks, self._handles = facts.hooks, facts.hook_lifetimes.handles
+        self.hooks = facts.hooks
         hooks = {hook.function for hook in self.hooks.found}
         called = {f for f in facts.graph.functions if self.solution.callers_above([f]) & hooks}
         self._functions = hooks | called
@@ -97,7 +100,6 @@ class Search:
         may_keep = store.function in self._functions and (
             store.function not in self._choosing or store in self.facts.graph.training
         )
-        may_keep = may_keep and not self._handles.goes_with_first_run(hook.registration, hook.function)
         uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
         if not homes or self.is_wanted(self._held(store, homes), homes):

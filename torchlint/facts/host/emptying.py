@@ -119,9 +119,9 @@ def _follows_unloading(facts: Facts, call: Value) -> bool:
 
 def _held_before(facts: Facts, drop: Drop) -> list[Value]:
     """What a name held that is deleted, or set to None; of ``self.net = None`` all that is ever kept there."""
-    if drop.value is not None or drop.holder is None:
-        return [drop.value] if drop.value is not None else []
-    places = facts.solution.places(drop.holder, drop.attribute)
+    if drop.value is not None:
+        return [drop.value]
+    places = facts.solution.places(drop.holder, drop.attribute) if drop.holder is not None else []
     return [kept for place in places for kept in facts.solution.stored.get(place, ()) if kept.name != "None"]
 
 
