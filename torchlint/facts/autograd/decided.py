@@ -25,11 +25,12 @@ CALLERS_UP = 2
 def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
 
-    A switch there hangs on a condition (``set_grad_enabled(flag)``), or around all that call its function; or what goes
-    in was detached for it, as for a metric; or ``volatile=True``, the guard of torch before 0.4, stands at its input
-    (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file that may be written for that.
+    A switch there hangs on a condition (``set_grad_enabled(flag)``), or around all that call its function, or around all
+    that the network runs in its forward; or what goes in was detached for it, as for a metric; or ``volatile=True``, the
+    guard of torch before 0.4, stands at its input (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file
+    that may be written for that.
     """
-    if _is_switched(solution, call):
+    if _is_switched(solution, call) or _switches_itself(solution, call):
         return True
     if call.arguments and _is_detached(solution, call.arguments[0]):
         return True
@@ -41,6 +42,16 @@ def _is_switched(solution: Solution, call: Value, hops: int = CALLERS_UP) -> boo
         return call.mode is Mode.MAYBE
     callers = solution.callers.get(call.function, ())
     return bool(callers) and all(one.mode is Mode.OFF or _is_switched(solution, one, hops - 1) for one in callers)
+
+
+def _switches_itself(solution: Solution, call: Value) -> bool:
+    """``with torch.set_grad_enabled(self.training):`` around all that the forward of a network runs."""
+    functions = solution.functions_of(call)
+    if not functions or not any(is_module(atom) for atom in solution.final(call.callee)):
+        return False
+    inside = [one for one in solution.graph.of(Op.CALL) if one.function in functions]
+    run = [one for one in inside if solution.functions_of(one) or any(map(is_module, solution.final(one.callee)))]
+    return bool(run) and all(one.mode is Mode.MAYBE for one in run)
 
 
 def is_asked_for(solution: Solution, call: Value, hops: int = CALLERS_UP) -> bool:

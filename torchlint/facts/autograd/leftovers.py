@@ -178,6 +178,8 @@ class Leftovers:
             return None
         if self._is_used_here(store, live) or self._is_let_go(places) or self._may_be_term(places):
             return None
+        if spent and self._is_emptied_behind(store, places):
+            return None
         left = filled[0] if filled else store
         uses = tuple(uses_of(left.value, left.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
@@ -238,6 +240,11 @@ class Leftovers:
         left = [one.name for one in by_own if one.name != "__init__" and not self.solution.callers.get(one)]
         others_let_go = (place.path for place in places if isinstance(place.owner, Class))
         return any(map(self.facts.others_let_go, others_let_go)) or any(map(self.facts.others_mention, left))
+
+    def _is_emptied_behind(self, store: Store, places: list[Place]) -> bool:
+        """Whether the function empties it behind the loop of its steps: ``self.batch = self.output = None``."""
+        emptied = [loop for place in places for loop in self.lifetimes.reset_in(place, store.function)]
+        return store.loop is not None and any(loop is not store.loop for loop in emptied)
 
     def _may_be_term(self, places: list[Place]) -> bool:
         """Whether code that is not seen, or stands in another file, makes a term of the loss of it."""

@@ -251,8 +251,8 @@ class _Walk:
 
     def _is_handed_in(self, loss: Value) -> bool:
         """``for name, loss in losses.items()``: whether callers that are not seen hand over what is differentiated."""
-        values = ends([loss], _taken_out_of)
-        return any(value.op is Op.PARAMETER and not self.solution.arguments_of(value) for value in values)
+        values = ends([loss], lambda value: _taken_out_of(value) or self._given(value))
+        return any(value.op is Op.PARAMETER for value in values)
 
     def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""

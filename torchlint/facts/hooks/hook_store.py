@@ -112,6 +112,8 @@ class Search:
                 return None
             if self._is_taken_in_backward(store, homes) and all(map(self.flows.is_spent, lasting)):
                 return None
+            if not grows and self._is_taken_unseen(homes):
+                return None
         elif not grows:
             if not self._is_for_backward(store):
                 return None
@@ -127,6 +129,11 @@ class Search:
         forward = lasting[0] if lasting else None
         seen_at = self.hooks.seen_at(forward) if forward is not None else None
         return HookStore(hook, store, name, tuple(uses), grows, forward, seen_at, spent, self._are_tensors(hook, uses))
+
+    def _is_taken_unseen(self, homes: list[Place | Value]) -> bool:
+        """Whether a method that no call of the file names reads the holder and empties it: a callback, in each step."""
+        taking = {value.function for value in readers_of(self.solution, homes)} & self.lifetimes.resetters(homes)
+        return any(not self.solution.callers.get(one) for one in taking if one.name != "__init__")
 
     def _is_for_backward(self, store: Store) -> bool:
         """Whether hooks of the backward alone read the attribute that a hook sets: they run, and want its numbers.

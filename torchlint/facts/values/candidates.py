@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.differentiation import all_plain
 from torchlint.facts.values.domain import (
+    Abstract,
+    Argument,
     Carrier,
     ClassReference,
     Container,
@@ -21,6 +23,7 @@ from torchlint.facts.values.domain import (
     Unknown,
     is_graphless,
     is_live,
+    join,
     sorted_values,
 )
 from torchlint.facts.values.graph import Op, Value
@@ -99,14 +102,23 @@ class Candidates:
 
     def among(self, inputs: list[Value]) -> list[Value]:
         """The inputs that may have the graph: computed ones, unless one is known to have it."""
-        if any(abstract and all(map(is_live, abstract)) for abstract in map(self.solution.of, inputs)):
-            return [v for v in inputs if any(map(is_live, self.solution.of(v)))]
+        if any(abstract and all(map(is_live, abstract)) for abstract in map(self._of, inputs)):
+            return [v for v in inputs if any(map(is_live, self._of(v)))]
         return [
             value
             for value in inputs
             if value.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ)
             and self._is_computed(value)
         ]
+
+    def _of(self, value: Value) -> Abstract:
+        """What ``value`` may be; a field of a record is what the record is made with."""
+        abstract = self.solution.of(value)
+        if value.op is not Op.ATTRIBUTE:
+            return abstract
+        given = [a.parameter for a in abstract if isinstance(a, Argument) and a.parameter.function is not value.function]
+        made_with = [self.solution.of(one) for parameter in given for one in self.solution.arguments_of(parameter)]
+        return join([*made_with, frozenset(a for a in abstract if not isinstance(a, Argument))]) if made_with else abstract
 
     def _comes_of_computing(self, value: Value) -> bool:
         """Whether a value is computed, or what the program has computed for an attribute: ``self.state.loss``."""
@@ -115,7 +127,7 @@ class Candidates:
 
     def _is_computed(self, value: Value) -> bool:
         """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
-        abstract = self.solution.of(value)
+        abstract = self._of(value)
         if abstract and all(is_graphless(a) or isinstance(a, FunctionReference | ClassReference) for a in abstract):
             return False
         if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):

@@ -91,8 +91,11 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
     if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
         given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
         return UNKNOWN if given is None else solution.of(given)
-    if name == "torch.autograd.grad" and is_true(value.argument(4, "create_graph")):
-        return live(value)  # as ever in a tuple, of which each item has the graph
+    if name == "torch.autograd.grad" and (flag := value.argument(4, "create_graph")) is not None:
+        if is_true(flag):
+            return live(value)  # as ever in a tuple, of which each item has the graph
+        if flag.op is not Op.CONSTANT:
+            return UNKNOWN  # `create_graph=self.training`
     if name in ALIASING and arguments and is_only_containers(arguments[0]):
         return NO_GRAPH
     counted = [one for key, one in zip(value.keys[1:], value.arguments, strict=True) if key not in OPTIONS]

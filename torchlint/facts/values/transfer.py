@@ -328,8 +328,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         # What has items by name, or is unpacked, may be no tensor after all: a number of examples beside a loss.
         is_named = isinstance(key, str) and value.op is Op.SUBSCRIPT
         is_unpacked = isinstance(key, int) and value.op is Op.ELEMENT
-        if is_named and isinstance(atom, Tensor) and _is_beside(value.inputs[0]):
-            return UNKNOWN  # a dict beside the output, in which anything may be: `out, state, extra = decoder(x)`
+        if is_named and isinstance(atom, Tensor) and _holds_by_name(value.inputs[0]):
+            return UNKNOWN
         is_number = (is_named or is_unpacked) and is_count(value)
         return NO_GRAPH if is_number else differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
@@ -371,6 +371,15 @@ def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str
         return UNKNOWN if given is None else given
     held = [item_of(solution, value, Container(made), key) for made in solution.stored[place]]
     return join(held if given is None else [given, *held])
+
+
+def _holds_by_name(value: Value) -> bool:
+    """Whether what is asked for an item by a name is a dict in which anything may be, and no tensor.
+
+    That is one beside an output (``out, state, extra = decoder(x)``), and the ``.data`` of a graph or a record:
+    ``graph.nodes[one].data["feature"]``.
+    """
+    return _is_beside(value) or (value.op is Op.ATTRIBUTE and value.name == "data")
 
 
 def _is_beside(value: Value) -> bool:
