@@ -21,6 +21,7 @@ from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, stored_at, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.origins import spread_options
 from torchlint.facts.values.sizes import Sizes
 from torchlint.syntax.tree import walk
 
@@ -128,9 +129,9 @@ def _reads_otherwise(found: Found) -> bool:
 
 def _has_workers(facts: Facts, call: Value) -> bool:
     """Whether a CALL makes a loader that starts workers; a number that is not written there counts as some."""
-    if not _makes_loader(call) or None in call.keys[1:]:
+    if not _makes_loader(call):
         return False
-    workers = call.argument(*NUM_WORKERS)
+    workers = call.argument(*NUM_WORKERS) or (spread_options(facts.solution, call) or {}).get(NUM_WORKERS[1])
     return workers is not None and literal(facts.solution, workers) not in (0, None)
 
 

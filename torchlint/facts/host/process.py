@@ -38,6 +38,11 @@ BACKENDS = "torch.backends."
 DEVICE_TESTS = frozenset(["is_available", "is_initialized", "device_count"])
 """Questions for the device: they decide where a program can run, not how it is to run."""
 
+RANK_TESTS = frozenset(
+    ["is_main_process", "is_local_main_process", "is_local_process_zero", "is_world_process_zero", "is_global_zero"]
+)  # fmt: skip
+"""What accelerate, transformers and Lightning call the question whether this is the first of several processes."""
+
 HOPS = 4
 """How many callers up a condition is looked for."""
 
@@ -103,7 +108,7 @@ def _branches(facts: Facts, call: Value) -> Iterator[cst.CSTNode]:
         node = facts.parents.get(node)
         if isinstance(node, cst.If) and is_start(call.function) and _asks_for_stage(node.test, call.function):
             continue
-        if isinstance(node, cst.If) and _asks_for_gpu(node.test):
+        if isinstance(node, cst.If) and (_asks_for_gpu(node.test) or _asks_for_rank(node.test)):
             continue
         if isinstance(node, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.MatchCase):
             yield node
@@ -118,6 +123,17 @@ def _asks_for_gpu(test: cst.BaseExpression) -> bool:
     target = test.comparisons[0]
     is_type = isinstance(test.left, cst.Attribute) and test.left.attr.value == "type"
     return is_type and isinstance(target.operator, cst.Equal) and constant_of(target.comparator) == "cuda"
+
+
+def _asks_for_rank(test: cst.BaseExpression) -> bool:
+    """``state.is_local_process_zero``, ``rank == 0``: one process of several always does it."""
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        name = dotted(test.left.func if isinstance(test.left, cst.Call) else test.left) or ""
+        is_first = isinstance(target.operator, cst.Equal) and constant_of(target.comparator) == 0
+        return is_first and name.rpartition(".")[2].endswith("rank")
+    asked = dotted(test.func if isinstance(test, cst.Call) else test) or ""
+    return asked.rpartition(".")[2] in RANK_TESTS
 
 
 def _asks_for_stage(test: cst.BaseExpression, function: Function) -> bool:

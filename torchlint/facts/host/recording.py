@@ -52,10 +52,9 @@ class Recording:
 
 def recordings(facts: Facts) -> list[Recording]:
     """Every unbounded recording over a long training, or for the life of the process, that the file does not end."""
-    if any(switches_off(facts, call) for call in facts.calls()):
-        return []
-    own = [(call, None) for call in facts.calls() if _is_unbounded(facts, call)]
-    begun = [*own, *((effect.call, effect) for effect in facts.effects.of(EffectKind.RECORDS))]
+    own = [(call, None) for call in facts.calls() if _is_unbounded(facts, call) and not _is_ended(facts, call)]
+    theirs = [(effect.call, effect) for effect in facts.effects.of(EffectKind.RECORDS)]
+    begun = [*own, *(one for one in theirs if not _is_ended(facts, one[0]))]
     if not begun or any(effect.done.name in RECORDERS for effect in facts.effects.of(EffectKind.SWITCHES_OFF)):
         return []
     inferring = {loop.syntax for loop in facts.graph.loops if facts.repetitions.turn(loop) is Turn.INFERS}
@@ -69,7 +68,7 @@ def recordings(facts: Facts) -> list[Recording]:
 
 def leaves_on(facts: Facts, call: Value) -> bool:
     """Whether a CALL records for whoever runs its function, and not for what is seen in its file."""
-    if not _is_unbounded(facts, call) or any(switches_off(facts, other) for other in facts.calls()):
+    if not _is_unbounded(facts, call) or _is_ended(facts, call):
         return False
     return all(recording.call is not call for recording in facts.recordings)
 
@@ -86,7 +85,11 @@ def _stays_on(facts: Facts, call: Value) -> bool:
 
     A server answers requests for as long as it lives.
     """
-    if facts.unit_tests.may_have(call.function) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
+    if facts.unit_tests.may_have(call.function) or is_optional(facts, call, None):
+        return False
+    if _begins_training(call.function):
+        return True
+    if facts.loop_lengths.has_few_steps:
         return False
     if call.function.parent is None:
         return not facts.steps.trains(call.function) and (
@@ -96,7 +99,7 @@ def _stays_on(facts: Facts, call: Value) -> bool:
         return True
     if _makes_trainer(facts, call.function):
         return True
-    return prepares_process(facts, call.function) or _enters(call.function) or _begins_training(call.function)
+    return prepares_process(facts, call.function) or _enters(call.function)
 
 
 def _runs_with_server(facts: Facts, function: Function) -> bool:
@@ -126,6 +129,14 @@ def _enters(function: Function) -> bool:
 def _begins_training(function: Function) -> bool:
     """``on_train_begin``: a framework calls it before the training that fills the history."""
     return is_start(function) and "init" not in function.name
+
+
+def _is_ended(facts: Facts, call: Value) -> bool:
+    """Whether the file switches off what a CALL switches on: in its function, or in one that begins no other recording."""
+    recorders = list(filter(_is_recorder, facts.calls()))
+    ends = [one for one in recorders if switches_off(facts, one)]
+    begins = {one.function for one in recorders if one not in ends and one is not call}
+    return any(end.function is call.function or end.function not in begins for end in ends)
 
 
 def switches_off(facts: Facts, call: Value) -> bool:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 GENERATORS = ("random.", "secrets.", "numpy.random.", "torch.randint", "torch.randperm", "torch.multinomial")
 """How the names of functions begin that draw numbers, or make what draws them."""
 
-DRAWING = frozenset(["choice", "choices", "sample", "integers", "randint", "permutation", "tolist", "cpu", "numpy"])
+DRAWING = frozenset(
+    ["choice", "choices", "sample", "integers", "randint", "permutation", "tolist", "cpu", "numpy", "item"]
+)  # fmt: skip
 """Methods of a generator that draw, and those of an array that give its numbers."""
 
 
@@ -34,6 +36,8 @@ def _one_back(solution: Solution, value: Value) -> list[Value]:
         return solution.arguments_of(value)
     if value.op is Op.CALL:
         callee = value.callee
+        if callee.name == "builtins.int":
+            return list(value.arguments)
         results = [f.result for f in solution.functions_of(value) if f.result is not None]
         asked = [callee.inputs[0]] if callee.op is Op.ATTRIBUTE and callee.name in DRAWING and not results else []
         return [*asked, *(choice for result in results for choice in result.inputs)]

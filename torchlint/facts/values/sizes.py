@@ -152,7 +152,8 @@ class Sizes:
         return self._filled_from(value) if value.op is Op.CONTAINER else self._sources(value)
 
     def _filled_from(self, container: Value) -> list[Value]:
-        return [loop.iterable for loop in self._loops_filling(container) if loop.iterable is not None]
+        run_over = [loop.iterable for loop in self._loops_filling(container) if loop.iterable is not None]
+        return [*run_over, *(rows for store in self._filling.get(container, ()) for rows in _extended_by(store))]
 
     def _sources(self, value: Value) -> Iterable[Value]:
         if value.op is Op.PARAMETER:
@@ -240,6 +241,12 @@ def _key_elsewhere(parameter: Value) -> tuple[str, tuple[int, str]] | None:
 def _run_over(function: Function) -> list[Value]:
     """What the loops run over in whose turns a generator of the file yields; nothing for another function."""
     return [loop.iterable for loop in function.yielding_loops if loop.iterable is not None]
+
+
+def _extended_by(store: Store) -> list[Value]:
+    """``more`` of ``rows.extend(more)`` and of ``rows += more``, whose items are put there one by one."""
+    item = store.value
+    return [item.inputs[0]] if item.op is Op.ELEMENT and item.keys[0] is None else []
 
 
 def _grown(holder: Value) -> list[Value]:
