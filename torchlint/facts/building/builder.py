@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.annotations import annotated_class, tell
+from torchlint.facts.building.asked_objects import know_by_use
 from torchlint.facts.building.data_classes import keep_fields
 from torchlint.facts.building.names import BUILTINS, import_names, scope_names, star_origin
 from torchlint.facts.building.returned import hand_out_as_annotated
@@ -50,6 +51,7 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
         builder.linker.inherited_by(cls)
     for cls in dict.fromkeys([*_asking_their_subclasses(builder.graph), *_having_less_than_they_use(builder.graph)]):
         builder.linker.derived_from(cls)
+    know_by_use(builder.graph)
     return builder.graph
 
 

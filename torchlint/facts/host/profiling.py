@@ -78,15 +78,16 @@ def _is_asked_for(facts: Facts, call: Value) -> bool:
 
 def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     """What runs while a profiler records, where it is entered, and where it is started."""
-    for one in _ways(facts, call):
+    ways = list(_ways(facts, call))
+    for one in ways:
         for function, block in _blocks(facts, one):
             yield facts.loop_lengths.training_within(block.body, function)
             yield _wrapped_training(facts, block, function)
             yield from _managed_trainings(facts, block, function)
-    if is_entered_by_stack(facts, call):
-        yield facts.loop_lengths.training_after(call)
-    starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
-    stops = [other for other in facts.calls() if _is_method(facts, other, call, ("stop", "__exit__"))]
+        if is_entered_by_stack(facts, one):
+            yield facts.loop_lengths.training_after(one)
+    starts = [other for other in facts.calls() if _is_method(facts, other, ways, ("start", "__enter__"))]
+    stops = [other for other in facts.calls() if _is_method(facts, other, ways, ("stop", "__exit__"))]
     if any(stop.loop is not None for stop in stops):
         return
     for start in starts:
@@ -167,15 +168,15 @@ def _entered_by(function: Function, name: str | None) -> Iterator[tuple[Function
             yield function, inner
 
 
-def _is_method(facts: Facts, call: Value, profiler: Value, names: tuple[str, ...]) -> bool:
-    """Whether ``call`` calls a method of these names of what ``profiler`` makes."""
+def _is_method(facts: Facts, call: Value, ways: list[Value], names: tuple[str, ...]) -> bool:
+    """Whether ``call`` calls a method of these names of a profiler, as one of its ways has it."""
     if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in names:
         return False
     receiver = call.callee.inputs[0]
-    if receiver is profiler:
+    if receiver in ways:
         return True
     if receiver.op is Op.ATTRIBUTE:
         places = facts.solution.places(receiver.inputs[0], receiver.name)
     else:
         places = [receiver.place] if receiver.place is not None else []
-    return any(profiler in facts.solution.stored.get(place, ()) for place in places)
+    return any(one in facts.solution.stored.get(place, ()) for place in places for one in ways)
