@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchlint.facts.repeated.products import Products
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, is_optimizer
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.effects import Effect
 
 BACKWARD = "torch.autograd.backward"
+
+HOPS = 2
+"""So many callers up a model is followed to where it is made."""
 
 
 @dataclass(frozen=True)
@@ -173,20 +177,54 @@ def _goes_elsewhere(facts: Facts, backward: Backward) -> bool:
 
 
 def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
-    """The model behind a backward that its function makes, and keeps nowhere: ``net = copy.deepcopy(model)``."""
-    function = backward.function
-    around = backward.loop.around() if backward.loop is not None else []
-    if function.parent is None or any(map(facts.steps.is_step, around)) or _goes_elsewhere(facts, backward):
-        return None  # of a model that many steps share, each loses its graph
-    at = backward.call.index if backward.call is not None and backward.loop is None else -1
-    own = (call for call in facts.calls() if call.function is function and call.index >= at)
-    within = {callee for call in own for callee in facts.solution.functions_of(call)}
-    if any(f in within or (f is function and index > at) for f, _, index in _freed(facts)):
+    """The model behind a backward that its function, or each of its callers, makes and keeps nowhere.
+
+    ``net = copy.deepcopy(model)``, and then ``loss.backward(create_graph=True)`` or ``hessian_trace(net, batch)``.
+    """
+    if _goes_elsewhere(facts, backward):
         return None
+    at = backward.call.index if backward.call is not None and backward.loop is None else -1
     behind = facts.flows.ancestry.of(backward.root)
     calls = sorted((one for one in behind if facts.steps.calls_module(one)), key=lambda one: one.index)
-    models = [_ways_to(facts, called_object(call)) for call in calls]
-    return next((ways[-1] for ways in models if ways[-1].function is function and _is_lost(facts, ways)), None)
+    models = (_ways_to(facts, called_object(call)) for call in calls)
+    dropped = (_dropped_by(facts, _At(backward.function, backward.loop, at), ways) for ways in models)
+    return next(filter(None, dropped), None)
+
+
+@dataclass(frozen=True)
+class _At:
+    """A position in the program: a function, the innermost loop there, and behind which value; -1 for any in it."""
+
+    function: Function
+    loop: Loop | None
+    index: int
+
+
+def _dropped_by(facts: Facts, at: _At, ways: list[Value], hops: int = HOPS) -> Value | None:
+    """Where a model is made that is gone when the function returns, or that of each caller; None where it may stay."""
+    around = at.loop.around() if at.loop is not None else []
+    if at.function.parent is None or any(map(facts.steps.is_step, around)) or _is_freed_behind(facts, at):
+        return None  # of a model that many steps share, each loses its graph
+    if ways[-1] not in at.function.parameters:
+        return ways[-1] if ways[-1].function is at.function and _is_lost(facts, ways) else None
+    calls = facts.solution.callers.get(at.function, {}) if hops else {}
+    found: list[Value] = []
+    for call in sorted(calls, key=lambda one: one.index):
+        given = calls[call].get(ways[-1])
+        made = None
+        if given is not None:
+            made = _dropped_by(facts, _At(call.function, call.loop, call.index), _ways_to(facts, given), hops - 1)
+        if made is None:
+            return None
+        found.append(made)
+    return found[0] if found else None
+
+
+def _is_freed_behind(facts: Facts, at: _At) -> bool:
+    """Whether a function takes gradients away after a position, or calls then what does."""
+    later = (call for call in facts.calls() if call.function is at.function and call.index >= at.index)
+    within = {callee for call in later for callee in facts.solution.functions_of(call)}
+    return any(f in within or (f is at.function and index > at.index) for f, _, index in _freed(facts))
 
 
 def _ways_to(facts: Facts, model: Value) -> list[Value]:
@@ -216,7 +254,7 @@ def _is_lost(facts: Facts, ways: list[Value]) -> bool:
     made = ways[-1]
     final = facts.solution.final(made)
     is_model = made.op is Op.CALL and any(isinstance(a, Module | Instance) for a in final)
-    if not is_model or (facts.solution.functions_of(made) and not _is_class(facts, made)):
+    if not is_model or not (_is_class(facts, made) or _builds(facts, made)):
         return False
     forms = reached(ways, _further_forms)
     returned = made.function.result.inputs if made.function.result is not None else ()
@@ -227,6 +265,12 @@ def _is_lost(facts: Facts, ways: list[Value]) -> bool:
 
 def _further_forms(made: Value) -> list[Value]:
     return [*(user for user in made.users if user.op in (Op.PHI, Op.NARROWED)), *given_back(made)]
+
+
+def _builds(facts: Facts, call: Value) -> bool:
+    """Whether a CALL is of what another package gives, or of functions of the file that build it anew each time."""
+    functions = facts.solution.functions_of(call)
+    return not functions or all(Products(facts).made_by(function) is not None for function in functions)
 
 
 def _is_class(facts: Facts, made: Value) -> bool:

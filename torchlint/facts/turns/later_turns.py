@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in, paths_read
+from torchlint.facts.building.names import assigned_in, bound_targets, paths_read, target_names
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
-from torchlint.syntax.tree import dotted
+from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -121,14 +121,24 @@ def counter_of(loop: cst.For) -> str | None:
 
 def _holds_from_then_on(test: cst.BaseExpression, loop: Loop, *, holds: bool) -> bool:
     """``if step >= warmup:``, or what stands in the ``else`` of ``if step < warmup:``."""
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(loop.syntax, cst.For):
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
         return False
     other = test.comparisons[0]
     rising = (cst.GreaterThan, cst.GreaterThanEqual) if holds else (cst.LessThan, cst.LessThanEqual, cst.Equal)
     if not isinstance(other.operator, rising) or not isinstance(test.left, cst.Name):
         return False
-    is_fixed = assigned_in(loop.syntax).isdisjoint(paths_read(other.comparator))
-    return is_fixed and test.left.value == counter_of(loop.syntax)
+    if not assigned_in(loop.syntax).isdisjoint(paths_read(other.comparator)):
+        return False
+    counter = counter_of(loop.syntax) if isinstance(loop.syntax, cst.For) else None
+    return test.left.value == counter or _is_counted_up(test.left.value, loop.syntax)
+
+
+def _is_counted_up(name: str, loop: cst.CSTNode) -> bool:
+    """Whether all that a loop does to a variable is to add to it: ``step += 1``."""
+    changes = [n for n in walk_scope(loop) if any(name in target_names(one) for one in bound_targets(n))]
+    return bool(changes) and all(
+        isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign) for node in changes
+    )
 
 
 def begins_late(test: cst.BaseExpression) -> bool:
