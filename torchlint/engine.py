@@ -93,7 +93,7 @@ def _found_together(
         ).diagnostics
         each = (Source(file.path, file.text) for file in joined.files) if found else ()
         known = [one for file in each for one in _outcome(file, rules, None, use_screen, project).diagnostics]
-        return by_file(joined, what_is_new(found, known))
+        return by_file(joined, what_is_new(joined, found, known))
 
     found = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
     return (replace(one, path=source.path) for one in found.get(os.path.abspath(source.path), ()))

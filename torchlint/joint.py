@@ -13,7 +13,13 @@ from torchlint.project.joining import Joined, without_numbers
 __all__ = ["by_file", "line_seen_from", "what_is_new"]
 
 
-KIND = len("TLK1")
+KINDS = (
+    ("TLK101", "TLK102", "TLK103", "TLK104", "TLK105", "TLK106", "TLK111"),
+    ("TLK201", "TLK202", "TLK203"),
+    ("TLK301", "TLK302", "TLK304", "TLK305"),
+    ("TLK401", "TLK402", "TLK403", "TLK404", "TLK405"),
+)
+"""The rules that may tell one leak, each where it looks: what keeps graphs, what records them for nothing."""
 
 
 def line_seen_from(joined: Joined, own: int, line: int) -> str:
@@ -23,14 +29,38 @@ def line_seen_from(joined: Joined, own: int, line: int) -> str:
     return f"{there[1]}{name}"
 
 
-def what_is_new(found: Sequence[Diagnostic], known: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Of what is ``found`` in a joined text, that of which nothing of the kind is ``known`` of its files one by one.
+def what_is_new(joined: Joined, found: Sequence[Diagnostic], known: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Of what is ``found`` in a joined text, that which is not ``known`` of its files one by one.
 
-    What keeps graphs is one kind, what records them for nothing another: the first digit of the code. One leak that
-    takes several files may be told where something is handed over, or where it is kept.
+    One leak that takes several files may be told where something is handed over, or where it is kept; what is told of
+    it then is of one kind, and has a line in common, or names the other's file.
     """
-    kinds = {one.code[:KIND] for one in known}
-    return [one for one in found if one.code[:KIND] not in kinds]
+    told: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    named: dict[str, list[str]] = defaultdict(list)
+    for one in known:
+        told[_kind(one)].update((os.path.abspath(one.path), line) for line in _lines(one))
+        named[_kind(one)] += [one.message, *(step.text for step in one.evidence)]
+    new = []
+    for one in found:
+        file = os.path.basename(joined.files[joined.place(one.line, 1)[0]].path)
+        is_named = any(file in text for text in named[_kind(one)])
+        if not is_named and told[_kind(one)].isdisjoint(_places(joined, one)):
+            new.append(one)
+    return new
+
+
+def _kind(one: Diagnostic) -> str:
+    return next((kind[0] for kind in KINDS if one.code in kind), one.code)
+
+
+def _lines(one: Diagnostic) -> set[int]:
+    return {*range(one.line, one.end_line + 1), *(step.line for step in one.evidence)}
+
+
+def _places(joined: Joined, one: Diagnostic) -> set[tuple[str, int]]:
+    """The lines of a finding in a joined text, each with the file where it stands."""
+    placed = (joined.place(line, 1) for line in _lines(one))
+    return {(os.path.abspath(joined.files[number].path), line) for number, line, _ in placed}
 
 
 def by_file(joined: Joined, found: Sequence[Diagnostic]) -> Mapping[str, Sequence[Diagnostic]]:

@@ -231,6 +231,13 @@ def trains_on_result(function: Function) -> bool:
     return promised(function, Holds.TRAINED) is not None
 
 
+SETTINGS = frozenset(["DictConfig", "ListConfig"])
+"""Classes of settings that hold nothing but numbers, texts, and more of their kind.
+
+https://omegaconf.readthedocs.io/en/latest/structured_config.html#simple-types
+"""
+
+
 def told_of(graph: ValueGraph, value: Value) -> str:
     """The full dotted name of the class of which a value is annotated to be an instance, "" where none is named."""
     name = graph.told.get(value, "")
@@ -261,7 +268,7 @@ def annotated(name: str) -> Abstract | None:
         return frozenset([Tool("optimizer")])
     if last in ("LongTensor", "BoolTensor", "IntTensor"):
         return NO_GRAPH
-    if name in ("int", "float", "str", "bool"):
+    if name in ("int", "float", "str", "bool") or last in SETTINGS:
         return PLAIN
     return None
 
