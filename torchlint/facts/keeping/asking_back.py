@@ -27,7 +27,8 @@ NEUTRAL = COLLECTING | {
 }
 """Functions beside them that need no memory themselves."""
 
-LOGGING = frozenset(["info", "debug", "warning", "log"])
+OF_WORDS = frozenset(["info", "debug", "warning", "log", "startswith", "endswith", "format", "lower"])
+"""Methods of a logger, and of a text: ``device.startswith("cuda")``."""
 
 
 class AskingBack:
@@ -68,4 +69,4 @@ class AskingBack:
                 return True  # which accelerator there is
         if callee.op is Op.EXTERNAL:
             return callee.name in NEUTRAL or callee.name.endswith(".empty_cache")
-        return callee.op is Op.ATTRIBUTE and callee.name in LOGGING
+        return callee.op is Op.ATTRIBUTE and callee.name in OF_WORDS

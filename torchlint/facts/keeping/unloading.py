@@ -20,6 +20,7 @@ from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.listed_parts import module_of
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
+from torchlint.facts.keeping.taken_beside import TakenBeside
 from torchlint.facts.keeping.taken_out import TakenOut
 from torchlint.facts.keeping.unloaded import Holder, Unloading
 from torchlint.facts.values.choices import choices, joined_into
@@ -46,6 +47,7 @@ class Unloadings:
         self.asking = AskingBack(facts)
         self.lent = LentParts(facts, self.holders, self.asking)
         self.taken_out = TakenOut(facts, self.asking)
+        self.taken_beside = TakenBeside(facts, self.asking, self.holders)
         self.parts = HeldByParts(facts, self.holders)
         self._letting_go = LettingGo(facts, self.holders)
         self._handed = HandedOver(facts, self.holders)
@@ -87,7 +89,7 @@ class Unloadings:
             return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
         if self._given.is_one_of_names(drop, value):
             return self._given.of_items(drop, value)
-        source = self.taken_out.holder_of(drop)
+        source = self.taken_out.holder_of(drop) or self.taken_beside.holder_of(drop)
         if source is not None:
             return Unloading(drop, (source,))
         given = before_rest(value)
