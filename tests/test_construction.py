@@ -99,6 +99,37 @@ def test_what_is_built_in_all_turns_but_the_first_ones(body: str) -> None:
     assert built(train(body)) == WARM[body]
 
 
+COUNTED = """
+def train(model, loader, optimizer, args):
+    seen = 0
+    for x, y in loader:
+        if {test}:
+            criterion = nn.MSELoss()
+            loss = criterion(model(x), y)
+        else:
+            loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        {count}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "count", "is_built"),
+    [
+        ("seen >= args.warm", "seen += 1", True),
+        ("seen > args.warm", "seen += len(x)", True),
+        ("seen < args.warm", "seen += 1", False),
+        ("seen == args.warm", "seen += 1", False),
+        ("seen >= args.warm", "seen = 0 if seen > 9 else seen + 1", False),
+        ("seen >= args.warm", "seen -= 1", False),
+        ("seen >= y", "seen += 1", False),
+    ],
+)
+def test_what_is_built_from_a_counted_turn_on(test: str, count: str, is_built: bool) -> None:
+    assert built(COUNTED.format(test=test, count=count)) == ["nn.MSELoss by loop"] * is_built
+
+
 def test_the_loop_is_left_after_it_was_built() -> None:
     source = """
 def probe(loader: DataLoader):

@@ -75,6 +75,11 @@ def test_arrays_short_lists_and_the_unknown_are_not(kept: str) -> None:
         ("for line in open(path):\n            self._add(line)", 1),
         ("for line in open(path):\n            self._read(line)", 1),
         ("with open(path) as f:\n            for row in json.load(f)['rows']:\n                self._add(row)", 1),
+        ("self.items.extend(json.load(open(path)))", 1),
+        ("self.items.extend(line.split() for line in open(path))", 1),
+        ("self.items += [line.split() for line in open(path)]", 1),
+        ("for name in (path, path):\n            self.items.extend(line.split() for line in open(name))", 1),
+        ("self.items.extend(name for name in (path, path))", 0),
         ("for line in (path, path):\n            self._add(line)", 0),
         ("self._add(path)", 0),
     ],
@@ -97,6 +102,9 @@ def test_a_list_is_as_long_as_the_loop_that_calls_what_fills_it(filled: str, fou
         ("Subset(Data('x'), range(4)), 8, num_workers=2", 1),
         ("other, num_workers=2", 0),
         ("Data('x'), **options", 0),
+        ("Data('x'), **{'num_workers': 2, 'pin_memory': True}", 1),
+        ("Data('x'), **{'num_workers': 0, 'pin_memory': True}", 0),
+        ("Data('x'), **dict(pin_memory=True)", 0),
     ],
 )
 def test_a_loader_with_workers_must_read_it(loader: str, count: int) -> None:

@@ -295,3 +295,75 @@ def test_it_may_stand_in_a_file_that_says_nothing_of_torch(tmp_path: Path) -> No
     told = check_paths([tmp_path])
     assert [f"{Path(one.path).name}:{one.line}: {one.code}" for one in told] == ["history.py:6: TLK405"]
     assert check_paths([tmp_path], settings=Settings(join=False)) == []
+
+
+# -- what of it is known of the files one by one ----------------------------------------------------------------------
+
+PIECES = """
+    def losses(net, criterion, batch, parts):
+        x, y = batch
+        for some, wanted in zip(x.chunk(parts), y.chunk(parts)):
+            yield criterion(net(some), wanted) / parts
+"""
+
+SUMMING = """
+    import torch
+    from pieces import losses
+    from torch import nn
+
+    def main(loader, writer):
+        net = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        total = 0
+        for batch in loader:
+            optimizer.zero_grad()
+            loss = sum(losses(net, nn.functional.mse_loss, batch, 8))
+            loss.backward()
+            optimizer.step()
+            total += {added}
+        return total
+"""
+
+METER = """
+    class Meter:
+        def __init__(self):
+            self.total = 0
+
+        def follow(self, value):
+            self.total = self.total + value
+"""
+
+METERED = """
+    import torch
+    from meter import Meter
+    from torch import nn
+
+    def main(loader):
+        net, meter = nn.Linear(4, 2), Meter()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            meter.follow(loss)
+        return meter.total
+"""
+
+
+def codes(folder: Path, files: dict[str, str]) -> list[str]:
+    (folder / "pyproject.toml").touch()
+    for name, text in files.items():
+        (folder / name).write_text(dedent(text).lstrip("\n"))
+    told = check_paths([folder], settings=Settings(notes=True))
+    return [f"{Path(one.path).name}: {one.code}" for one in told]
+
+
+@pytest.mark.parametrize("added", ["loss", "loss.detach()"])
+def test_what_two_files_do_together_is_told_beside_what_one_does_by_itself(tmp_path: Path, added: str) -> None:
+    told = codes(tmp_path, {"pieces.py": PIECES, "main.py": SUMMING.replace("{added}", added)})
+    assert told == ["main.py: TLK110", *(["main.py: TLK101"] if added == "loss" else [])]
+
+
+def test_one_leak_of_two_files_is_told_once(tmp_path: Path) -> None:
+    assert codes(tmp_path, {"meter.py": METER, "main.py": METERED}) == ["main.py: TLK105"]

@@ -36,6 +36,8 @@ def found(source: str) -> int:
         "p = profile() if args.on else nullcontext()\nwith p:\n    train(loader)\n",
         "with profile() if args.on else nullcontext():\n    train(loader)\n",
         "def make():\n    return profile() if args.on else nullcontext()\nwith make() as p:\n    train(loader)\n",
+        "def make():\n    return profile()\nwith ExitStack() as s:\n    s.enter_context(make())\n    train(loader)\n",
+        "def make():\n    return profile()\np = make()\np.start()\ntrain(loader)\np.stop()\n",
         "def fit(p):\n    with p:\n        train(loader)\nfit(profile())\n",
         "def make():\n    p = profile()\n    return p\ndef fit(xs, p):\n    with p:\n        train(xs)\n"
         "def begin(p):\n    fit(loader, p=p)\nbegin(make())\n",

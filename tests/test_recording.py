@@ -432,3 +432,39 @@ def test_thirty_turns_are_many() -> None:
     loop = "for step in range({}):\n    model(torch.ones(3)).sum().backward()\n    optimizer.step()\n"
     assert recorded("memory._record_memory_history()\n" + loop.format(30)) == 1
     assert recorded("memory._record_memory_history()\n" + loop.format(29)) == 0
+
+
+BESIDE_A_TRIAL = """
+from transformers import TrainerCallback
+
+class Trace(TrainerCallback):
+    def on_train_begin(self, args, state, control, **kwargs):
+        {begin}
+
+def smoke(model, batch):
+    {smoke}
+    for _ in range(3):
+        model(batch).sum().backward()
+        optimizer.step()
+    {done}
+"""
+
+OFF = "memory._record_memory_history(enabled=None)"
+
+
+@pytest.mark.parametrize(
+    ("begin", "smoke", "done", "count"),
+    [
+        (ON, "pass", "pass", 1),
+        (f"if state.is_local_process_zero:\n            {ON}", "pass", "pass", 1),
+        (f"if state.rank == 0:\n            {ON}", "pass", "pass", 1),
+        (f"if accelerator.is_main_process:\n            {ON}", "pass", "pass", 1),
+        (f"if state.wanted:\n            {ON}", "pass", "pass", 0),
+        (f"if state.rank > 0:\n            {ON}", "pass", "pass", 0),
+        (ON, "memory._record_memory_history(max_entries=1000)", OFF, 1),
+        (ON, "pass", OFF, 0),
+        (f"{ON}\n        {OFF}", "memory._record_memory_history(max_entries=1000)", OFF, 0),
+    ],
+)
+def test_a_callback_that_begins_a_training_begins_to_record(begin: str, smoke: str, done: str, count: int) -> None:
+    assert recorded(BESIDE_A_TRIAL.format(begin=begin, smoke=smoke, done=done)) == count

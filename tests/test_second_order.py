@@ -255,3 +255,43 @@ for x, y in loader:
 
 def test_derivatives_that_are_computed_with_are_no_steps() -> None:
     assert Program(TRAINING + LAPLACE).leaks() == []
+
+
+MEASURED = """
+def network():
+    return nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+
+def trace(net, x, y):
+    F.cross_entropy(net(x), y).backward(create_graph=True)
+    slopes = [p.grad for p in net.parameters()]
+    {within}
+    return sum(slope.sum().item() for slope in slopes)
+
+def measured(x, y):
+    net = {made}
+    found = trace(net, x, y)
+    {behind}
+    return found
+
+print([measured(x, y) for x, y in loader])
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "within", "behind", "is_dropped"),
+    [
+        ("network()", "pass", "pass", True),
+        ("network().to('cuda')", "pass", "pass", True),
+        ("nn.Linear(3, 3)", "pass", "pass", True),
+        ("network()", "net.zero_grad()", "pass", False),
+        ("network()", "pass", "net.zero_grad()", False),
+        ("network()", "pass", "kept.append(net)", False),
+        ("model", "pass", "pass", False),
+    ],
+)
+def test_the_model_of_a_caller_is_given_up_with_its_gradients(
+    made: str, within: str, behind: str, is_dropped: bool
+) -> None:
+    source = MODEL + "kept = []\n" + MEASURED.format(made=made, within=within, behind=behind)
+    found = [one for one in Program(source).facts.gradient_cycles if one.dropped is not None]
+    assert len(found) == is_dropped

@@ -1109,3 +1109,43 @@ def test_an_object_that_builds_the_model_has_it_still(before: str, after: str, h
 )
 def test_one_that_lets_it_go_or_is_wanted(before: str, after: str) -> None:
     assert found(STAGE.format(before, after)) == []
+
+
+TABLES = """
+from torch import optim
+
+class Adapters:
+    def __init__(self):
+        self.nets, self.optimizers = {{}}, {{}}
+
+    def load(self, name):
+        net = nn.Linear(3, 3)
+        self.nets[name] = net
+        {beside}
+
+    def unload(self, name):
+        net = self.nets.pop(name, None)
+        if net is None:
+            return
+        {also}
+        del net
+        if name.startswith("large"):
+            torch.cuda.empty_cache()
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "also", "holders"),
+    [
+        ("self.optimizers[name] = optim.SGD(net.parameters(), 0.1)", "pass", ["self.optimizers[name] parameters"]),
+        ("self.optimizers[name] = nn.DataParallel(net)", "pass", ["self.optimizers[name] wrapper"]),
+        ("self.optimizers[name] = (net, 3)", "pass", ["self.optimizers[name] container"]),
+        ("self.optimizers[name] = optim.SGD(net.parameters(), 0.1)", "self.optimizers.pop(name)", []),
+        ("self.optimizers[name] = optim.SGD(net.parameters(), 0.1)", "del self.optimizers[name]", []),
+        ("self.optimizers[len(name)] = optim.SGD(net.parameters(), 0.1)", "pass", []),
+        ("self.optimizers[name] = nn.Linear(3, 3)", "pass", []),
+    ],
+)
+def test_a_table_that_was_filled_beside_the_one_it_is_taken_from(beside: str, also: str, holders: list[str]) -> None:
+    source = TABLES.format(beside=beside, also=also)
+    assert found(source) == [f"net: {one}" for one in holders]

@@ -531,3 +531,45 @@ def test_what_is_registered_under_a_name_is_the_attribute_of_that_name(register:
     """
     program = Program(source)
     assert program.kinds(program.shown()) == kinds
+
+
+@pytest.mark.parametrize(
+    ("shown", "kinds"),
+    [
+        ("thing.data", {"without graph"}),
+        ("thing.data[0]", {"without graph"}),
+        ("thing.data['worth']", {"unknown"}),
+        ("thing.nodes[3].data['worth'].sum()", {"unknown"}),
+    ],
+)
+def test_what_has_data_by_name_is_no_tensor(shown: str, kinds: set[str]) -> None:
+    program = Program(f"def read(thing):\n    print({shown})\n")
+    assert program.kinds(program.shown()) == kinds
+
+
+@pytest.mark.parametrize(
+    ("flag", "kinds"),
+    [
+        ("", {"without graph"}),
+        (", create_graph=False", {"without graph"}),
+        (", create_graph=True", {"live"}),
+        (", create_graph=net.training", {"unknown"}),
+    ],
+)
+def test_a_derivative_may_have_a_graph_where_a_flag_may_say_so(flag: str, kinds: set[str]) -> None:
+    program = Program(f"""
+        net = nn.Linear(3, 1)
+        x = torch.ones(2, 3, requires_grad=True)
+        (slope,) = torch.autograd.grad(net(x).sum(), x{flag})
+        print(slope)
+    """)
+    assert program.kinds(program.shown()) == kinds
+
+
+def test_settings_hold_no_tensors() -> None:
+    program = Program("""
+        from omegaconf import DictConfig
+        def main(cfg: DictConfig, other):
+            print(cfg.weights.get("left", 1.0) / 2, other.weights.get("left", 1.0) / 2)
+    """)
+    assert [program.kinds(value) for value in program.printed()] == [{"no tensor"}, {"unknown"}]

@@ -25,10 +25,10 @@ CALLERS_UP = 2
 def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
 
-    A switch there hangs on a condition (``set_grad_enabled(flag)``), or around all that call its function, or around all
-    that the network runs in its forward; or what goes in was detached for it, as for a metric; or ``volatile=True``, the
-    guard of torch before 0.4, stands at its input (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file
-    that may be written for that.
+    A switch there hangs on a condition (``set_grad_enabled(flag)``), or around all that call its function, or around
+    all that the network runs in its forward; or what goes in was detached for it, as for a metric; or
+    ``volatile=True``, the guard of torch before 0.4, stands at its input
+    (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file that may be written for that.
     """
     if _is_switched(solution, call) or _switches_itself(solution, call):
         return True

@@ -132,7 +132,7 @@ def _begins_training(function: Function) -> bool:
 
 
 def _is_ended(facts: Facts, call: Value) -> bool:
-    """Whether the file switches off what a CALL switches on: in its function, or in one that begins no other recording."""
+    """Whether the file switches off what a CALL switches on: in its function, or in one that begins no other one."""
     recorders = list(filter(_is_recorder, facts.calls()))
     ends = [one for one in recorders if switches_off(facts, one)]
     begins = {one.function for one in recorders if one not in ends and one is not call}

@@ -70,7 +70,7 @@ class TakenBeside:
         return self._tables(store.holder) if store.holder is not None else set()
 
     def _tables(self, holder: Value) -> set[Place | Value]:
-        """The containers that a holder may be, with their attributes and variables; none where one gives up by itself."""
+        """The containers that a holder may be, and their attributes and variables; none where one empties itself."""
         homes = homes_of(self.solution, holder)[1:]
         if any(isinstance(one, Value) and is_bounded(one) for one in homes):
             return set()

@@ -116,9 +116,11 @@ class Candidates:
         abstract = self.solution.of(value)
         if value.op is not Op.ATTRIBUTE:
             return abstract
-        given = [a.parameter for a in abstract if isinstance(a, Argument) and a.parameter.function is not value.function]
+        given = [a.parameter for a in abstract if isinstance(a, Argument)]
+        given = [parameter for parameter in given if parameter.function is not value.function]
         made_with = [self.solution.of(one) for parameter in given for one in self.solution.arguments_of(parameter)]
-        return join([*made_with, frozenset(a for a in abstract if not isinstance(a, Argument))]) if made_with else abstract
+        rest = frozenset(atom for atom in abstract if not isinstance(atom, Argument))
+        return join([*made_with, rest]) if made_with else abstract
 
     def _comes_of_computing(self, value: Value) -> bool:
         """Whether a value is computed, or what the program has computed for an attribute: ``self.state.loss``."""
