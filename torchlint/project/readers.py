@@ -134,7 +134,19 @@ class Readers:
                 and (self._files.works_on(other, path) if by_bases else path in self._files.reached_by(other))
                 and (not is_written or (self._asks(other, path, mentioning) and self._uses(other, attribute)))
                 for other in self._training
-            )
+            ) or (is_written and any(self._trains_beside(other, path, attribute) for other in mentioning))
+
+    def _trains_beside(self, other: str, path: str, attribute: str) -> bool:
+        """Whether a file trains on such an attribute of an object that it may be given by who imports both files."""
+        if other not in self._training or self._files.works_on(other, path):
+            return False
+        read = re.compile(rf"(?<!\bself)\.{re.escape(attribute)}\b(?!\s*\()")
+        if not read.search(self._files.text_of(other)):
+            return False
+        if not any(other in self._files.reached_by(one) for one in self._files.importers(path)):
+            return False
+        tree = self._files.tree_of(other)
+        return tree is None or trains_on_attribute(tree, attribute)
 
     def used_below(self, path: str, attribute: str) -> bool:
         """Whether a file that ``path`` imports, be it over others, goes on with such an attribute of what it is given.

@@ -102,6 +102,15 @@ def _taken_out_of(item: Value) -> Sequence[Value]:
     return [one for place, one in zip(row.keys, row.inputs, strict=True) if place == key]
 
 
+def _is_of_turn(part: Value) -> bool:
+    """``batch.labels``: whether a value is a part of what a loop draws in each turn."""
+    while part.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and part.inputs:
+        if part.op is Op.ELEMENT and part.loop is not None:
+            return True
+        part = part.inputs[0]
+    return False
+
+
 def _is_number(parameter: Value) -> bool:
     """``queries=15``: whether a whole number is what a parameter is by default; at 0 a sum of losses may begin."""
     default = parameter.inputs[0].syntax if parameter.inputs else None
@@ -180,6 +189,7 @@ class _Walk:
         operands = [one for one in (*receiver, *value.arguments) if may_be_recorded(self.solution, one)]
         return bool(operands) and all(
             one.op is Op.ATTRIBUTE
+            and not _is_of_turn(one)
             and all(
                 kept.op is Op.GIVEN for p in self.solution.read_from(one) for kept in self.solution.stored.get(p, ())
             )

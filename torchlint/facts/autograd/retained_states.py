@@ -14,6 +14,7 @@ from torchlint.facts.autograd.carrying import Carried, made_by
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.loss_forms import is_moved
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -36,7 +37,7 @@ def comes_beside(facts: Facts, state: Value, backward: Backward) -> bool:
         backward: the backward.
     """
     made = made_by(state)
-    if made.op is not Op.CALL or surely_graphless(facts.solution.final(state)):
+    if made.op is not Op.CALL or is_moved(made) or surely_graphless(facts.solution.final(state)):
         return False
     return made in facts.flows.ancestry.of(backward.root)
 

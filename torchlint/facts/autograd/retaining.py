@@ -14,8 +14,8 @@ from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, beh
 from torchlint.facts.autograd.retained_states import comes_beside
 from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
-from torchlint.facts.values.domain import Container, Partial
-from torchlint.facts.values.graph import Backward, Op, Value
+from torchlint.facts.values.domain import Container, FunctionReference, Partial
+from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
@@ -243,12 +243,20 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
     """What the function returns to callers that are not seen, and what it hands to unknown functions."""
     function = call.function
     if function.result is not None and not facts.solution.callers.get(function):
-        yield from function.result.inputs
+        if not _is_run_by_optimizer(facts, function):
+            yield from function.result.inputs
     for other in facts.steps.calls_in(function):
         is_dropped = other.is_bare or not _is_used(other)  # it is called for what it does, such as a backward
         if other.index > call.index and is_dropped and facts.flows.is_unknown_call(other):
             yield from other.arguments
     yield from _exits_to_differentiation(facts, call)
+
+
+def _is_run_by_optimizer(facts: Facts, function: Function) -> bool:
+    """``optimizer.step(closure)``: whether an optimizer runs a function, and only reads the loss that it returns."""
+    given = FunctionReference(function)
+    steps = (call for call in facts.calls() if call.callee.op is Op.ATTRIBUTE and call.callee.name == "step")
+    return any(given in facts.solution.final(one) for step in steps for one in step.arguments[:1])
 
 
 def _is_used(call: Value) -> bool:
