@@ -262,7 +262,8 @@ class Accumulations:
             if value in seen:
                 continue
             seen.add(value)
-            if any(place in places for place in self.solution.read_from(value)) or (
+            is_read = any(place in places for place in self.solution.read_from(value))
+            if (is_read and not _is_of_another(value, store)) or (
                 store.is_item and _item_owner(value) is store.holder
             ):
                 found.append(value)
@@ -300,6 +301,12 @@ class Accumulations:
         given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
         homes = [frozenset(self.solution.read_from(one)) for one in given]
         return bool(homes) and all(not self.lifetimes.buffers.isdisjoint(home) for home in homes)
+
+
+def _is_of_another(value: Value, store: Store) -> bool:
+    """``self.loss += other.loss``: whether an attribute is that of another object than the one that is updated."""
+    owners = [value.inputs[0] if value.op is Op.ATTRIBUTE else None, store.holder if store.attribute else None]
+    return owners[0] is not owners[1] and all(one is not None and one.op is Op.PARAMETER for one in owners)
 
 
 def _as_one(found: Sequence[Accumulation]) -> list[Accumulation]:

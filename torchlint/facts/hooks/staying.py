@@ -53,11 +53,12 @@ def _is_made_anew(facts: Facts, attribute: Value, repetition: Repetition) -> boo
 
 def _is_lasting_leaf(facts: Facts, subject: Value, way: list[Value]) -> bool:
     """Whether a tensor is a parameter, or another leaf made before; what is computed goes with its step."""
+    if any(value.op is Op.CALL and value.callee.name.endswith("parameters") for value in way):
+        return True  # be it that a function is given them, and does not know
     atoms = facts.solution.final(subject)
     if not all(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms):
         return False
-    taken = any(v.op in (Op.ELEMENT, Op.SUBSCRIPT) and not _is_module(facts, v) for v in way)
-    return not taken or any(value.op is Op.CALL and value.callee.name.endswith("parameters") for value in way)
+    return not any(v.op in (Op.ELEMENT, Op.SUBSCRIPT) and not _is_module(facts, v) for v in way)
 
 
 def _is_module(facts: Facts, value: Value) -> bool:

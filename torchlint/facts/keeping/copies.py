@@ -156,7 +156,7 @@ class Copies:
         if name in JOINING:
             return call if any(map(self._is_state_or_parts, call.arguments[:1])) else None
         if name in KEYWORD_ITEMS or makes_record(self.facts, call):
-            return self._first(call.arguments, depth)
+            return self._first([*call.arguments, *(item for _, item in self.solution.held.get(call, ()))], depth)
         if call.callee.op is Op.ATTRIBUTE and call.callee.name in SAME_OBJECT | SAME_MEMORY:
             return None if _goes_to_host(call) else self._copy(call.callee.inputs[0], depth)
         if any(map(self._is_of_model, self._by_others.get(call, ()))):
