@@ -436,3 +436,37 @@ class Neck(Aligning, nn.Module):
 )
 def test_what_initializers_alone_call_settles_a_setting(before: str, found: list[str]) -> None:
     assert grown(ALIGNING.format(before=before)) == found
+
+
+STATISTICS = """
+class Statistics:
+    def __init__(self, loss=0.0, count=0):
+        self.loss, self.count = loss, count
+
+    def update(self, other):
+        self.loss += {added}
+        self.count += other.count
+
+def train(loader):
+    report = Statistics()
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        report.update(Statistics({given}, len(x)))
+    return report.loss
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "given", "leaks"),
+    [
+        ("other.loss", "loss", ["self.loss"]),
+        ("other.loss * other.count", "loss.clone()", ["self.loss"]),
+        ("other.loss", "loss.item()", []),
+        ("float(other.loss)", "loss", []),
+    ],
+)
+def test_one_object_adds_up_what_others_of_its_class_have(added: str, given: str, leaks: list[str]) -> None:
+    assert Program(TRAINING + STATISTICS.format(added=added, given=given)).leaks() == leaks

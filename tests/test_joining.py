@@ -367,3 +367,42 @@ def test_what_two_files_do_together_is_told_beside_what_one_does_by_itself(tmp_p
 
 def test_one_leak_of_two_files_is_told_once(tmp_path: Path) -> None:
     assert codes(tmp_path, {"meter.py": METER, "main.py": METERED}) == ["main.py: TLK105"]
+
+
+TOOL = """
+    import torch
+    from torch import nn
+
+    def spread(layer, x):
+        return layer(x).std()
+
+    if __name__ == "__main__":
+        layer = nn.Linear(4, 2)
+        print(spread(layer, torch.ones(3, 4)), layer(torch.ones(3, 4)))
+"""
+
+USER = """
+    import torch
+    from tool import spread
+    from torch import nn
+
+    def train(loader):
+        net = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(net(x), y) + spread(net, x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    if __name__ == "__main__":
+        train(rows())
+"""
+
+
+def test_what_a_file_does_as_the_program_is_not_done_where_it_is_imported(tmp_path: Path) -> None:
+    files = {"tool.py": TOOL, "user.py": USER}
+    assert codes(tmp_path, files) == []
+    text = joined(tmp_path, files).text
+    assert text.count("__main__") == 1
+    assert "train(rows())" in text

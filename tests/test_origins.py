@@ -103,3 +103,30 @@ def test_a_dictionary_that_a_function_makes_and_an_object_keeps() -> None:
 )
 def test_a_dictionary_of_which_not_all_is_known(built: str, call: str, after: str) -> None:
     assert names(built, call, after) is None
+
+
+HANDED = """
+from m import f
+def begin({parameters}):
+    print(f(**options))
+{calls}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "calls", "known"),
+    [
+        ("**options", "begin(a=1, b=2)", ["a", "b"]),
+        ("name, **options", "begin('x', a=1)", ["a"]),
+        ("name, **options", "begin(name='x', a=1)", ["a"]),
+        ("**options", "begin()", []),
+        ("**options", "begin(a=1)\nbegin(b=1)", None),
+        ("**options", "begin(**settings)", None),
+        ("**options", "pass", None),
+        ("options", "begin(dict(a=1))", ["a"]),
+    ],
+)
+def test_options_that_a_function_hands_on(parameters: str, calls: str, known: list[str] | None) -> None:
+    program = Program(HANDED.format(parameters=parameters, calls=calls))
+    options = spread_options(program.facts.solution, program.shown())
+    assert (None if options is None else sorted(options)) == known

@@ -578,3 +578,40 @@ for x in DataLoader(data):
     looker.look(x, session, handles)
 """
     assert levels(source) == expected
+
+
+GIVEN_PARAMETERS = """
+class Norms:
+    def __init__(self, model):
+        self.model, self.found = model, {{}}
+
+    def note(self, name):
+        def hook(slope):
+            self.found[name] = slope.norm().item()
+        return hook
+
+    def watch(self, named):
+        for name, part in named:
+            part.register_hook(self.note(name))
+
+def train(model, loader, optimizer):
+    norms = Norms(model)
+    for x, y in DataLoader(loader):
+        norms.watch({given})
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ("model.named_parameters()", 1),
+        ("norms.model.named_parameters()", 1),
+        ("nn.Linear(3, 3).named_parameters()", 0),
+        ("[('x', model(x))]", 0),
+    ],
+)
+def test_parameters_that_a_method_is_given_to_hook(given: str, count: int) -> None:
+    assert len(levels(GIVEN_PARAMETERS.format(given=given))) == count

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project
 
 from torchlint import check_source
 
@@ -579,3 +582,94 @@ def test_a_network_is_trained_by_one(made: str) -> None:
     before = f"from functools import partial\ndifferentiate = {made}"
     program = in_loop("loss = model(x).sum()\ndifferentiate(loss)\nprint(loss)\noptimizer.step()", before)
     assert program.shown() in program.facts.flows.trained
+
+
+CLOSURE = """
+class Solver:
+    def __init__(self):
+        self.net = nn.Linear(3, 1)
+        self.points = torch.ones(4, 3, requires_grad=True)
+        self.optimizer = torch.optim.LBFGS(self.net.parameters())
+
+    def closure(self):
+        self.optimizer.zero_grad()
+        u = self.net(self.points)
+        (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True)
+        loss = slope.pow(2).mean()
+        {backward}
+        return loss
+
+    def solve(self):
+        {run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        ("self.optimizer.step(self.closure)", [ALONE]),
+        ("search(self.closure)", []),
+        ("return self.closure", []),
+        ("self.optimizer.step(lambda: 2 * self.closure())", [ALONE]),
+    ],
+)
+def test_an_optimizer_only_reads_the_loss_that_a_closure_gives_it(run: str, told: list[str]) -> None:
+    assert in_vain(Program("from m import search\n" + TRAINING + CLOSURE.format(backward=ALONE, run=run))) == told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"labels = x.labels\nloss = F.cross_entropy(model(x.rows), labels.long())\n{ALONE}",
+        f"x = x.to('cuda')\nloss = model(x).sum()\n{ALONE}",
+    ],
+)
+def test_a_batch_has_no_graph_of_its_own(body: str) -> None:
+    assert in_vain(in_loop(body)) == [ALONE]
+
+
+def test_what_is_only_moved_in_each_turn_is_no_state() -> None:
+    program = Program(f"""{TRAINING}
+rows, labels = data[:]
+for turn in range(100):
+    rows, labels = rows.to("cuda"), labels.to("cuda")
+    loss = F.cross_entropy(model(rows), labels)
+    optimizer.zero_grad()
+    {ALONE}
+    optimizer.step()
+""")
+    assert in_vain(program) == [ALONE]
+
+
+TWO_BACKWARDS = """
+import torch
+
+class Balance:
+    def measure(self, losses):
+        for loss in losses:
+            loss.backward(retain_graph=True)
+
+def improve(balance, losses):
+    balance.measure(losses)
+    {after}
+"""
+
+BALANCED = """
+from balance import Balance, improve
+import torch
+from torch import nn
+
+def fit(loader):
+    net, balance = nn.Linear(4, 2), Balance()
+    for x, y in loader:
+        out = net(x)
+        improve(balance, (nn.functional.mse_loss(out, y), out.abs().mean()))
+"""
+
+
+@pytest.mark.parametrize(
+    "after", ["sum(losses).backward()", "sum(weight * loss for weight, loss in zip((1, 2), losses)).backward()"]
+)
+def test_losses_that_are_handed_on_twice_are_handed_in(tmp_path: Path, after: str) -> None:
+    files = {"balance.py": TWO_BACKWARDS.format(after=after), "fit.py": BALANCED}
+    assert [one for one in Project(tmp_path, files).found() if "TLK107" in one] == []

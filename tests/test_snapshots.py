@@ -35,6 +35,8 @@ def collected(body: str, before: str = "kept = []") -> list[str]:
         ("kept.append(copy.deepcopy(optimizer.state_dict()))", "optimizer"),
         ("kept.append((step, {'model': copy.deepcopy(model)}))", "model"),
         ("kept.append(dict(model=copy.deepcopy(model)))", "model"),
+        ("one = dict(step=step)\none['model'] = copy.deepcopy(model)\nkept.append(one)", "model"),
+        ("one = dict(step=step)\none.update(model=copy.deepcopy(model))\nkept.append(one)", "model"),
         ("kept += [copy.deepcopy(model).eval()]", "model"),
         ("kept.append({k: v.clone() for k, v in model.state_dict().items()})", ""),
         ("kept.append({k: copy.deepcopy(v) for k, v in model.state_dict().items()})", ""),

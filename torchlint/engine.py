@@ -91,8 +91,9 @@ def _found_together(
         found = _outcome(
             whole, rules, None, use_screen, None, line_seen_from=partial(line_seen_from, joined)
         ).diagnostics
-        each = (Source(file.path, file.text) for file in joined.files) if found else ()
-        known = [one for file in each for one in _outcome(file, rules, None, use_screen, project).diagnostics]
+        each = [Source(file.path, file.text) for file in joined.files] if found else []
+        looked_at = (file for file in each if concerns_torch(file, project))  # of the others nothing is told
+        known = [one for file in looked_at for one in _outcome(file, rules, None, use_screen, project).diagnostics]
         return by_file(joined, what_is_new(joined, found, known))
 
     found = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)

@@ -1,8 +1,9 @@
 """Several files as one text: what they import of each other is then defined in it, and nothing has to be told.
 
-Each file keeps its text but for two things. A name at the top level that means one thing in one file and another in
-another one gets the number of its file behind a dot (``main·2``, which Python takes for a name and nobody writes); and
-an import of one of the other files becomes ``pass``, since what it brings is there already.
+Each file keeps its text but for three things. A name at the top level that means one thing in one file and another in
+another one gets the number of its file behind a dot (``main·2``, which Python takes for a name and nobody writes); an
+import of one of the other files becomes ``pass``, since what it brings is there already; and so does what a file does
+where it is the program, if another one imports it.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ class _Joining:
         self.locate = locate
         self.bound = [frozenset(bound_names(file.tree.body)) for file in files]
         self.brought = [self._brought_to(file) for file in files]
+        self.imported = {there for brought in self.brought for there, _ in brought.values()}
         self.ambiguous = self._ambiguous()
 
     def joined(self) -> Joined:
@@ -258,6 +260,8 @@ class _Joining:
             elif len(rest) == 1 and (told := self._exported(there, rest[0])) is not None:
                 written[name] = told
         offsets = _Offsets(file.text)
+        if number in self.imported:
+            yield from ((*offsets.of(node), "pass") for node in file.tree.body if _is_for_itself(node))
         for node in ast.walk(file.tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._import(number, node, offsets)
@@ -378,6 +382,12 @@ def _imports(node: ast.AST) -> Iterator[tuple[ast.alias, str]]:
         origin = _origin(node)
         separator = "" if origin.endswith(".") or not origin else "."
         yield from ((alias, f"{origin}{separator}{alias.name}") for alias in node.names if alias.name != "*")
+
+
+def _is_for_itself(node: ast.stmt) -> bool:
+    """``if __name__ == "__main__":``, whose block does not run where its file is imported."""
+    test = node.test if isinstance(node, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _bound_by(alias: ast.alias) -> str:

@@ -263,9 +263,7 @@ class Accumulations:
                 continue
             seen.add(value)
             is_read = any(place in places for place in self.solution.read_from(value))
-            if (is_read and not _is_of_another(value, store)) or (
-                store.is_item and _item_owner(value) is store.holder
-            ):
+            if (is_read and not _is_of_another(value, store)) or (store.is_item and _item_owner(value) is store.holder):
                 found.append(value)
             else:
                 pending.extend(self.arithmetic.operands(value) or self.arithmetic.parts(value))

@@ -254,9 +254,9 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
 
 def _is_run_by_optimizer(facts: Facts, function: Function) -> bool:
     """``optimizer.step(closure)``: whether an optimizer runs a function, and only reads the loss that it returns."""
-    given = FunctionReference(function)
     steps = (call for call in facts.calls() if call.callee.op is Op.ATTRIBUTE and call.callee.name == "step")
-    return any(given in facts.solution.final(one) for step in steps for one in step.arguments[:1])
+    atoms = (atom for step in steps for one in step.arguments[:1] for atom in facts.solution.final(one))
+    return any(isinstance(atom, FunctionReference) and atom.function is function for atom in atoms)
 
 
 def _is_used(call: Value) -> bool:

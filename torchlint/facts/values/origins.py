@@ -10,6 +10,7 @@ from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Kind, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import UNWRITTEN, literal
+from torchlint.facts.values.parameters import star_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -86,11 +87,23 @@ def spread_options(solution: Solution, call: Value) -> dict[str, Value] | None:
         if key is not None:
             continue
         made = origins(solution, value) if written.star == "**" else []
-        items = _items(solution, made[0]) if len(made) == 1 else None
+        items = None
+        if len(made) == 1:
+            items = _handed_on(solution, made[0]) if star_of(made[0]) else _items(solution, made[0])
         if items is None:
             return None
         found |= items
     return found
+
+
+def _handed_on(solution: Solution, options: Value) -> dict[str, Value] | None:
+    """``def start(**options)``: what the only call of a function gives by other names than those of its parameters."""
+    calls = list(solution.callers.get(options.function, ()))
+    if len(calls) != 1 or star_of(options) != "**" or None in calls[0].keys[1:]:
+        return None
+    named = {parameter.name for parameter in options.function.parameters}
+    given = zip(calls[0].keys[1:], calls[0].arguments, strict=True)
+    return {key: argument for key, argument in given if isinstance(key, str) and key not in named}
 
 
 def _items(solution: Solution, made: Value) -> dict[str, Value] | None:
