@@ -406,3 +406,52 @@ def test_what_a_file_does_as_the_program_is_not_done_where_it_is_imported(tmp_pa
     text = joined(tmp_path, files).text
     assert text.count("__main__") == 1
     assert "train(rows())" in text
+
+
+HANDING = """
+    class Runner:
+        def __init__(self, agent, memory):
+            self.agent, self.memory = agent, memory
+
+        def run(self, loader):
+            for x, y in loader:
+                self.memory.note(self.agent.learn(x, y))
+"""
+
+MEMORY = """
+    import torch
+
+    class Memory:
+        def __init__(self):
+            self.rows = []
+
+        def note(self, row):
+            self.rows.append(row)
+            return torch.ones(3)
+"""
+
+AGENT = """
+    import torch
+    from memory import Memory
+    from runner import Runner
+    from torch import nn
+
+    class Agent:
+        def __init__(self):
+            self.net = nn.Linear(4, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def learn(self, x, y):
+            loss = nn.functional.mse_loss(self.net(x), y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return loss
+
+    def main(loader):
+        Runner(Agent(), Memory()).run(loader)
+"""
+
+
+def test_a_leak_that_a_file_without_torch_hands_on_is_told_somewhere(tmp_path: Path) -> None:
+    assert codes(tmp_path, {"runner.py": HANDING, "memory.py": MEMORY, "agent.py": AGENT}) != []

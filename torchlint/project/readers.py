@@ -140,7 +140,7 @@ class Readers:
         """Whether a file trains on such an attribute of an object that it may be given by who imports both files."""
         if other not in self._training or self._files.works_on(other, path):
             return False
-        read = re.compile(rf"(?<!\bself)\.{re.escape(attribute)}\b(?!\s*\()")
+        read = re.compile(rf"(?<!\bself)\.{re.escape(attribute)}\b(?![ \t]*\()")
         if not read.search(self._files.text_of(other)):
             return False
         if not any(other in self._files.reached_by(one) for one in self._files.importers(path)):
