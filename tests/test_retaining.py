@@ -622,6 +622,7 @@ def test_an_optimizer_only_reads_the_loss_that_a_closure_gives_it(run: str, told
     [
         f"labels = x.labels\nloss = F.cross_entropy(model(x.rows), labels.long())\n{ALONE}",
         f"x = x.to('cuda')\nloss = model(x).sum()\n{ALONE}",
+        f"y = y.cuda(settings.device)\nloss = F.cross_entropy(model(x), y)\n{ALONE}",
     ],
 )
 def test_a_batch_has_no_graph_of_its_own(body: str) -> None:

@@ -31,6 +31,7 @@ from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Va
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.loss_forms import is_moved
 from torchlint.facts.values.parameters import spread_into
 from torchlint.facts.values.reaching import ends, reached
 
@@ -186,7 +187,8 @@ class _Walk:
         if value.op is not Op.CALL or not self.flows.is_arithmetic(value):
             return False
         receiver = [value.callee.inputs[0]] if _is_of_tensor(value) else []
-        operands = [one for one in (*receiver, *value.arguments) if may_be_recorded(self.solution, one)]
+        given = () if is_moved(value) else value.arguments  # a move is given a device
+        operands = [one for one in (*receiver, *given) if may_be_recorded(self.solution, one)]
         return bool(operands) and all(
             one.op is Op.ATTRIBUTE
             and not _is_of_turn(one)
