@@ -487,3 +487,40 @@ def test_what_goes_through_a_starred_parameter_is_trained() -> None:
     program = Program(source)
     trained = program.facts.flows.trained
     assert [one in trained for one in program.printed()] == [True, True, False, False]
+
+
+TRAIL = """
+from collections import defaultdict
+
+class Trail:
+    def __init__(self):
+        self.fields = defaultdict(list)
+    def add(self, **given):
+        for name, one in given.items():
+            self.fields[name].append(one)
+    def drain(self):
+        drained = {name: torch.stack(column) for name, column in self.fields.items()}
+        self.fields.clear()
+        return drained
+
+def draw(x):
+    terms = []
+    for _ in range(14):
+        x = model(x)
+        term = x.mean()
+        terms.append(term)
+        print(term)
+    return torch.stack(terms).sum()
+
+trail = Trail()
+for x, y in loader:
+    trail.add(term=draw(x), reward=1.0)
+    columns = trail.drain()
+    USE
+"""
+
+
+@pytest.mark.parametrize(("use", "is_trained"), [("columns['term'].mean().backward()", True), ("len(columns)", False)])
+def test_what_one_method_puts_in_by_name_and_another_takes_out_is_trained(use: str, *, is_trained: bool) -> None:
+    program = Program(TRAINING + TRAIL.replace("USE", use))
+    assert (program.shown() in program.facts.flows.trained) is is_trained

@@ -104,6 +104,8 @@ for x in loader:
         ("return None, False", "out, True", "out, done", "not done", False),
         ("failed = True", "out, failed", "out, verbose", "out", True),
         ("raise", "out, failed", "out, failed", "failed", True),
+        ("pass\n    else:\n        return out", "None", "out", "out is None", False),
+        ("pass", "None", "out", "out is None", True),
     ],
 )
 def test_what_a_function_says_of_its_failure_is_asked_for_after_it(

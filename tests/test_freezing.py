@@ -493,3 +493,36 @@ TRANSFER = """
 def test_of_a_network_that_is_frozen_but_for_its_head_the_body_is_frozen(inside: str, outside: str, told: int) -> None:
     program = Program(dedent(TRANSFER).replace("{inside}", inside).replace("{outside}", outside))
     assert len(program.facts.untrained_forwards) == told
+
+
+PROJECTION = """
+    class Projection:
+        def __init__(self, device):
+            self.generator, self.judge = nn.Linear(8, 8), nn.Linear(8, 1)
+            for net in (self.generator, self.judge):
+                {told}
+
+        def fit(self, photo, steps):
+            target = self.judge(photo)
+            w = torch.zeros(1, 8, requires_grad=True)
+            optimizer = torch.optim.Adam([w])
+            for _ in range(steps):
+                loss = F.mse_loss(self.judge(self.generator(w)), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return w.detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        ("net.to(device).eval().requires_grad_(False)", 0),
+        ("net.requires_grad_(False)", 0),
+        ("net.to(device).eval()", 1),
+    ],
+)
+def test_each_network_that_a_loop_over_them_freezes(told: str, count: int) -> None:
+    program = Program(PROJECTION.format(told=told))
+    assert len(program.facts.untrained_forwards) == count

@@ -72,6 +72,8 @@ class Ancestry:
         self._ends = self._ends_of_gradients()
         own = (values for place, values in solution.stored.items() if place.path == OWN_ITEMS)
         self._own_items = frozenset(value for values in own for value in values)
+        lasting = (held for made, held in solution.held.items() if _is_made_to_last(made))
+        self._kept_items = self._own_items.union(item for items in lasting for _, item in items)
         self.rows = {one.made: one for one in lists_of_rows(solution)}
         self._read_of_rows = dict(parts_read(list(self.rows.values())))
 
@@ -145,7 +147,7 @@ class Ancestry:
                     continue  # `self.net(x)` needs no more of the object than its network
                 is_here = source.function is value.function
                 # What another method has put into an attribute came from whoever called that.
-                is_kept = (through_place or source in self._own_items) and not is_here
+                is_kept = (through_place or source in self._kept_items) and not is_here
                 ascends = is_kept or (may_ascend and (is_here or self._is_lasting(value, source)))
                 pending.append((source, ascends))
             between.update(giving.calls)
@@ -159,7 +161,7 @@ class Ancestry:
         if value.op is Op.CONTAINER or value in self._own_items:
             return True
         is_item = value.op in (Op.SUBSCRIPT, Op.ELEMENT)
-        return is_item and source.op is Op.CONTAINER and source.function.name in ("__init__", "<module>")
+        return is_item and source.op is Op.CONTAINER and _is_made_to_last(source)
 
     def _is_without_graph(self, value: Value) -> bool:
         if all(map(is_graphless, self.solution.final(value))) and not self._may_hold(value):
@@ -299,3 +301,8 @@ def _is_receiver(source: Value, value: Value) -> bool:
     """Whether ``source`` is that of which a CALL calls an attribute, and is given to it by no other way."""
     is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
     return is_method and value.callee.inputs[0] is source and source not in value.arguments
+
+
+def _is_made_to_last(made: Value) -> bool:
+    """Whether what makes a container is run with its object or its file, before the methods that share it."""
+    return made.function.name in ("__init__", "<module>")

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.building.names import target_names
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.values.graph import Function, Loop, Value
+from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Failures:
 
     def _told_by(self, syntax: cst.CSTNode) -> Iterator[int]:
         names = set(self._set_by_handlers(syntax))
-        handled = {node for handler in _handlers_in(syntax) for node in walk_statements(handler.body)}
+        handled = {node for part in _run_after_failures(syntax) for node in walk_statements(part)}
         for node in walk_statements(syntax) if handled else ():
             if isinstance(node, cst.Return) and node.value is not None:
                 for position, part in _parts(node.value):
@@ -76,6 +77,20 @@ class Failures:
 
 def _handlers_in(node: cst.CSTNode) -> list[cst.ExceptHandler]:
     return [inner for inner in walk_statements(node) if type(inner) is cst.ExceptHandler]
+
+
+def _run_after_failures(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What runs only when something failed: the handlers, and what stands behind a ``try`` that returns where not."""
+    yield from (handler.body for handler in _handlers_in(node))
+    for block in walk_statements(node):
+        if isinstance(block, cst.IndentedBlock):
+            tries = (at for at, one in enumerate(block.body) if type(one) is cst.Try and _returns_if_done(one))
+            yield from block.body[next(tries, len(block.body)) + 1 :]
+
+
+def _returns_if_done(tried: cst.Try) -> bool:
+    done = tried.orelse.body if tried.orelse is not None else tried.body
+    return bool(tried.handlers) and isinstance(last_of(done), cst.Return)
 
 
 def _parts(returned: cst.BaseExpression) -> list[tuple[int, cst.BaseExpression]]:

@@ -132,7 +132,7 @@ def tellings_of(solution: Solution) -> list[Telling]:
 def _telling(solution: Solution, at: Value, told: Value, flag: Value | None) -> Telling:
     """What a module, a parameter or those that a helper is given are told by a flag; without one it is True."""
     freezes = flag is not None and flag.name == "False"
-    subjects = _subjects(solution, told) | _given(solution, told)
+    subjects = _subjects(solution, told) | _given(solution, told) | _each_of(solution, told)
     return Telling(at, freezes, frozenset(subjects if freezes else subjects | _chosen_of(solution, told)))
 
 
@@ -180,6 +180,16 @@ def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
         return set()
     given = [one for argument in solution.arguments_of(iterated) for one in _chained(argument)]
     return {subject for one in given if lists_parameters(one) for subject in _subjects(solution, one)}
+
+
+def _each_of(solution: Solution, told: Value) -> set[Value | Place | Class]:
+    """The modules that a loop goes over and that are written in it: ``for net in (first, second): net.eval()...``"""
+    while told.op is Op.CALL and told.callee.op is Op.ATTRIBUTE and told.callee.name in SAME_OBJECT:
+        told = told.callee.inputs[0]
+    listed = told.inputs[0] if told.op is Op.ELEMENT and told.keys[0] is None else told
+    if listed is told or listed.op is not Op.CONTAINER or listed.syntax is None:
+        return set()
+    return {subject for one in listed.inputs for subject in _subjects(solution, one)}
 
 
 def _chosen_of(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
