@@ -52,6 +52,23 @@ def test_once_in_a_while_is_none_of_a_step(lines: list[str]) -> None:
     assert emptied(in_step(*lines)) == []
 
 
+@pytest.mark.parametrize(("done", "is_told"), [("return model(x)", False), ("model(x)", True)])
+def test_what_stands_behind_an_attempt_that_returned_is_for_a_failure(done: str, *, is_told: bool) -> None:
+    source = f"""
+def attempt(x):
+    try:
+        {done}
+    except torch.cuda.OutOfMemoryError:
+        print(x.shape)
+    torch.cuda.empty_cache()
+    return model(x[:4])
+
+for x in loader:
+    attempt(x)
+"""
+    assert emptied(source) == ["torch.cuda.empty_cache()"] * is_told
+
+
 UPDATE = """
 def update(batches):
     failed = 0

@@ -80,17 +80,20 @@ def _handlers_in(node: cst.CSTNode) -> list[cst.ExceptHandler]:
 
 
 def _run_after_failures(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What runs only when something failed: the handlers, and what stands behind a ``try`` that returns where not."""
+    """What runs only when something failed: the handlers, and what stands behind a ``try`` that leaves where not."""
     yield from (handler.body for handler in _handlers_in(node))
     for block in walk_statements(node):
         if isinstance(block, cst.IndentedBlock):
-            tries = (at for at, one in enumerate(block.body) if type(one) is cst.Try and _returns_if_done(one))
+            tries = (at for at, one in enumerate(block.body) if leaves_if_done(one))
             yield from block.body[next(tries, len(block.body)) + 1 :]
 
 
-def _returns_if_done(tried: cst.Try) -> bool:
-    done = tried.orelse.body if tried.orelse is not None else tried.body
-    return bool(tried.handlers) and isinstance(last_of(done), cst.Return)
+def leaves_if_done(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a ``try`` that is the last to run where nothing fails: what stands behind it is for that."""
+    if type(statement) is not cst.Try or not statement.handlers:
+        return False
+    done = statement.orelse.body if statement.orelse is not None else statement.body
+    return isinstance(last_of(done), cst.Return | cst.Continue | cst.Break)
 
 
 def _parts(returned: cst.BaseExpression) -> list[tuple[int, cst.BaseExpression]]:

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.chosen_items import chooses_items
-from torchlint.facts.turns.failures import Failures
+from torchlint.facts.turns.failures import Failures, leaves_if_done
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
 from torchlint.facts.turns.memory import asked_of_libraries, is_memory
 from torchlint.facts.values.graph import Function, Loop, Store, Value
@@ -174,6 +174,8 @@ class Skipping:
         for statement in block.body:
             if statement is node:
                 return False
+            if leaves_if_done(statement):
+                return True
             for leaving in leaving_in(statement):
                 if by_number and _counts_turns(leaving.test):
                     return True
