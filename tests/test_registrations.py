@@ -615,3 +615,36 @@ def train(model, loader, optimizer):
 )
 def test_parameters_that_a_method_is_given_to_hook(given: str, count: int) -> None:
     assert len(levels(GIVEN_PARAMETERS.format(given=given))) == count
+
+
+NEW_ROWS = """
+class NewRows:
+    def __init__(self, model):
+        self.model, self.table = model, model.get_input_embeddings()
+        self.table.weight.requires_grad_(True)
+        self.optimizer = torch.optim.Adam([GIVEN])
+
+    def step(self, ids, labels, keep):
+        loss = nn.functional.cross_entropy(self.model(ids), labels)
+        self.table.weight.register_hook(lambda slope: slope * keep)
+        loss.backward()
+        self.optimizer.step()
+
+def main(model, loader):
+    rows = NewRows(model)
+    for ids, labels, keep in loader:
+        rows.step(ids, labels, keep)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ("self.table.weight", 1),
+        ("{'params': [self.table.weight]}", 1),
+        ("model.head.weight", 0),
+        ("self.table.bias", 0),
+    ],
+)
+def test_what_an_optimizer_is_given_by_itself_is_a_parameter(given: str, count: int) -> None:
+    assert len(levels(NEW_ROWS.replace("GIVEN", given))) == count

@@ -6,7 +6,7 @@ other picture is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -52,9 +52,7 @@ class TrainedTensors:
     @cached_property
     def _known(self) -> frozenset[Value]:
         """Where the tensors are made that optimizers of the file are given one by one; no parts of a network."""
-        optimizers = (call for call in self.facts.calls() if call.arguments and may_be_optimizer(self.solution, call))
-        given = (item for call in optimizers for item in _items(call.arguments[0]))
-        made = (root for one in given if self._is_leaf(one) for root in self.identity.roots(one))
+        made = (root for one in given_one_by_one(self.facts) if self._is_leaf(one) for root in self.identity.roots(one))
         return frozenset(root for root in made if root.op is Op.CALL)
 
     def _is_leaf(self, value: Value) -> bool:
@@ -64,6 +62,13 @@ class TrainedTensors:
         return any(map(is_made_a_leaf, same)) or any(
             is_made_a_leaf(call) for one in same for user in one.users for call in user.users
         )
+
+
+def given_one_by_one(facts: Facts) -> Iterator[Value]:
+    """The tensors that optimizers of a file are given by themselves; each takes leaves alone, as torch sees to."""
+    for call in facts.calls():
+        if call.arguments and may_be_optimizer(facts.solution, call):
+            yield from _items(call.arguments[0])
 
 
 def _items(given: Value) -> Iterable[Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.trained_tensors import given_one_by_one
 from torchlint.facts.hooks.subjects import gives_part
 from torchlint.facts.turns.turn import Repetition
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
@@ -56,9 +57,32 @@ def _is_lasting_leaf(facts: Facts, subject: Value, way: list[Value]) -> bool:
     if any(value.op is Op.CALL and value.callee.name.endswith("parameters") for value in way):
         return True  # be it that a function is given them, and does not know
     atoms = facts.solution.final(subject)
-    if not all(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms):
+    is_leaf = all(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
+    if not is_leaf and not _is_part_that_trains(facts, subject):
         return False
     return not any(v.op in (Op.ELEMENT, Op.SUBSCRIPT) and not _is_module(facts, v) for v in way)
+
+
+def _is_part_that_trains(facts: Facts, tensor: Value) -> bool:
+    """Whether an optimizer is given it by itself, out of the same object: ``Adam([self.table.weight])``."""
+    if tensor.op is not Op.ATTRIBUTE:
+        return False
+    owners = _same_at_all_times(facts, tensor.inputs[0])
+    given = map(_told_of_gradients, given_one_by_one(facts))
+    same = (one for one in given if one.op is Op.ATTRIBUTE and one.name == tensor.name)
+    return any(not owners.isdisjoint(_same_at_all_times(facts, one.inputs[0])) for one in same)
+
+
+def _same_at_all_times(facts: Facts, value: Value) -> set[Value]:
+    """What a value is, as far as one thing alone is ever kept in the attribute that it is read of."""
+    kept = stored_at(facts.solution, value)
+    return {value, *kept} if len(kept) == 1 else {value}
+
+
+def _told_of_gradients(value: Value) -> Value:
+    """``weight`` of ``weight.requires_grad_()``, which is the same tensor."""
+    told = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_"
+    return value.callee.inputs[0] if told else value
 
 
 def _is_module(facts: Facts, value: Value) -> bool:
