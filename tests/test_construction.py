@@ -1461,3 +1461,25 @@ def run(cfg, loader):
         engine.step(x)
 """
     assert built(source) == ["self.make by loop"]
+
+
+BANKS = """
+import torchaudio
+class Distance(nn.Module):
+    def __init__(self, sizes=(512, 1024)):
+        super().__init__()
+        self.sizes = sizes
+    def bank(self, size, like):
+        made = torchaudio.transforms.MelSpectrogram(16000, n_fft=GIVEN)
+        return made.to(like.device)
+    def forward(self, x):
+        return sum(self.bank(size, x)(x).mean() for size in self.sizes)
+net = Distance()
+for x in DataLoader([]):
+    print(net(x).item())
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [("size", ["self.bank by forward"]), ("like.shape[0] * size", [])])
+def test_what_only_says_where_a_thing_is_to_lie_does_not_decide_what_it_is(given: str, expected: list[str]) -> None:
+    assert built(BANKS.replace("GIVEN", given)) == expected

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.parameters import gives_object_back
+from torchlint.facts.values.parameters import before_moves, gives_object_back
 from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
@@ -25,6 +27,20 @@ def built_by(facts: Facts, module: Value) -> set[str]:
     elsewhere = facts.graph.foreign.made
     found = {call.callee.name for call in builders(facts, module)}
     return found.union(*(elsewhere.get(value, ()) for value in origins(facts, module)))
+
+
+def deciding(facts: Facts, call: Value) -> Sequence[Value]:
+    """What of that which a CALL is given decides what it builds, be it by a function of the file.
+
+    That a batch says where the thing is to lie, ``make(size, x)`` of ``return Bank(size).to(x.device)``, decides nothing.
+    """
+    functions = facts.solution.functions_of(call)
+    made = [before_moves(one) for function in functions for one in choices(function.result)]
+    if not made or len(made) != len(functions) or any(one.op is not Op.CALL for one in made):
+        return call.inputs
+    needed = {part for one in made for part in one.computed_from() if part.op is Op.PARAMETER}
+    bound = [facts.solution.callers[function][call].items() for function in functions]
+    return [given for pairs in bound for parameter, given in pairs if given is not None and parameter in needed]
 
 
 def _before_move(facts: Facts, value: Value) -> list[Value]:

@@ -25,6 +25,7 @@ from torchlint.facts.repeated.belonging import (
     set_by,
     wraps_own_parts,
 )
+from torchlint.facts.repeated.builders import deciding
 from torchlint.facts.repeated.idle_copies import idle_copy
 from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
@@ -287,7 +288,7 @@ class _Search:
 
     def _follows_input(self, call: Value, repetition: Repetition) -> bool:
         """Whether what a step is given decides how ``call`` builds."""
-        sources, by = sources_of(self.solution, call.inputs, repetition.chain), repetition.by
+        sources, by = sources_of(self.solution, deciding(self.facts, call), repetition.chain), repetition.by
         if isinstance(by, Loop):
             return any(_changes_with(source, by) for source in sources)
         given = self._given_by_others(by)
