@@ -32,7 +32,7 @@ def built_by(facts: Facts, module: Value) -> set[str]:
 def deciding(facts: Facts, call: Value) -> Sequence[Value]:
     """What of that which a CALL is given decides what it builds, be it by a function of the file.
 
-    That a batch says where the thing is to lie, ``make(size, x)`` of ``return Bank(size).to(x.device)``, decides nothing.
+    That a batch says where it is to lie, ``make(size, x)`` of ``return Bank(size).to(x.device)``, decides nothing.
     """
     functions = facts.solution.functions_of(call)
     made = [before_moves(one) for function in functions for one in choices(function.result)]

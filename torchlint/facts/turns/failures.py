@@ -89,7 +89,7 @@ def _run_after_failures(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def leaves_if_done(statement: cst.CSTNode) -> bool:
-    """Whether a statement is a ``try`` that is the last to run where nothing fails: what stands behind it is for that."""
+    """Whether a statement is a ``try`` that leaves where nothing fails: what stands behind it is for failures."""
     if type(statement) is not cst.Try or not statement.handlers:
         return False
     done = statement.orelse.body if statement.orelse is not None else statement.body
