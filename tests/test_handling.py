@@ -479,3 +479,34 @@ def test_what_a_context_manager_keeps_of_the_failures_of_its_block(changed: dict
 )
 def test_a_context_manager_that_keeps_no_frames_of_the_failures_of_its_blocks(changed: dict[str, str]) -> None:
     assert kept(FORGIVING.format(**{**FORGIVEN, **changed})) == []
+
+
+INFERER = """
+from scans import Inferer, read
+class Reader:
+    def __init__(self):
+        self.net, self.infer = nn.Linear(3, 3), Inferer(4)
+    def __call__(self, path):
+        x = torch.from_numpy(read(path)).cuda()
+        return GIVEN
+class Result:
+    def __init__(self):
+        self.failed = {}
+    def guard(self, work, path):
+        try:
+            return work(path)
+        except RuntimeError as error:
+            self.failed[path] = error
+def main(paths):
+    reader, result = Reader(), Result()
+    for path in paths:
+        result.guard(reader, path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("self.infer(x, self.net)", ["self.failed +"]), ("self.infer(path, self.net)", []), ("self.infer(x)", [])],
+)
+def test_who_is_given_a_network_and_tensors_runs_it(given: str, found: list[str]) -> None:
+    assert kept(INFERER.replace("GIVEN", given)) == found

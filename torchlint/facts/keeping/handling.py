@@ -191,6 +191,8 @@ class Handling:
             found |= self.holders.objects(call.callee)
         elif call.callee.op is Op.PARAMETER and any(map(self.facts.tensors.holds_tensors, call.arguments)):
             found.add(call.callee)
+        elif self._is_given_what_it_runs(call):
+            found.add(call.callee)
         for function in self.solution.functions_of(call):
             if function in seen or function.name == "__init__":
                 continue
@@ -210,6 +212,13 @@ class Handling:
         if contract_of(self.solution, call, Holds.GUARDED) is not None:
             return True  # a pipeline
         return may_be_module(self.solution, callee)
+
+    def _is_given_what_it_runs(self, call: Value) -> bool:
+        """``self.infer(x, self.net)``: whether code that is not seen gets a network together with tensors."""
+        others = [one for one in call.arguments if not self.facts.tensors.is_module(one)]
+        if self.solution.functions_of(call) or len(others) == len(call.arguments):
+            return False
+        return any(map(self.facts.tensors.holds_tensors, others))
 
     def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
         """Whether out of memory is among what a handler catches."""
