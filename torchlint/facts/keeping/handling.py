@@ -189,9 +189,7 @@ class Handling:
         found: set[object] = set()
         if self._runs_module(call):
             found |= self.holders.objects(call.callee)
-        elif call.callee.op is Op.PARAMETER and any(map(self.facts.tensors.holds_tensors, call.arguments)):
-            found.add(call.callee)
-        elif self._is_given_what_it_runs(call):
+        elif self._may_compute(call):
             found.add(call.callee)
         for function in self.solution.functions_of(call):
             if function in seen or function.name == "__init__":
@@ -213,12 +211,14 @@ class Handling:
             return True  # a pipeline
         return may_be_module(self.solution, callee)
 
-    def _is_given_what_it_runs(self, call: Value) -> bool:
-        """``self.infer(x, self.net)``: whether code that is not seen gets a network together with tensors."""
-        others = [one for one in call.arguments if not self.facts.tensors.is_module(one)]
-        if self.solution.functions_of(call) or len(others) == len(call.arguments):
-            return False
-        return any(map(self.facts.tensors.holds_tensors, others))
+    def _may_compute(self, call: Value) -> bool:
+        """Whether code that is not seen gets tensors: by what is handed in, ``run(x)``, or beside a network to run."""
+        given = call.arguments
+        if call.callee.op is not Op.PARAMETER:
+            given = tuple(one for one in given if not self.facts.tensors.is_module(one))
+            if len(given) == len(call.arguments) or self.solution.functions_of(call):
+                return False
+        return any(map(self.facts.tensors.holds_tensors, given))
 
     def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
         """Whether out of memory is among what a handler catches."""
