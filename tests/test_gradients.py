@@ -127,7 +127,8 @@ for x, y in loader:
         ("clear(self.optimizer, self.keep)", ", keep=False", 0),
         ("clear(self.optimizer, self.keep)", ", keep=bool(input())", 0),
         ("self.optimizer.zero_grad(**{'set_to_none': False})", "", 1),
-        ("self.optimizer.zero_grad(**self.options)", ", set_to_none=False", 0),  # gathered, not written
+        ("self.optimizer.zero_grad(**self.options)", ", set_to_none=False", 1),
+        ("self.optimizer.zero_grad(**self.options)", ", set_to_none=True", 0),
     ],
 )
 def test_what_asks_for_zeros_is_passed_on(clearing: str, given: str, count: int) -> None:

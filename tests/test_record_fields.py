@@ -173,7 +173,7 @@ CHOOSING = """
                     self.usual = worth.detach()
                 else:
                     self.usual = 0.9 * self.usual + 0.1 * worth
-                loss = -(worth - self.usual).detach() * choice.spread
+                loss = -(worth - self.usual).detach() * choice.spread + self.chooser.start.norm()
                 self.steps.zero_grad()
                 loss.backward()
                 self.steps.step()

@@ -52,6 +52,7 @@ KNOWN = {
     "functions TLK201-leak_pass_without_optimizer": "-TLK201",
     "functions TLK201-leak_step_with_bound_network": "-TLK201",
     "functions TLK102-clean_parts_concatenated": "+TLK110",
+    "functions TLK107-clean_norms_of_each_task_first": "+TLK107",
     "functions TLK108-clean_copy_given_back": "-TLK301",
 }
 """By the split and the program: what is told in one file alone, and what only in two."""

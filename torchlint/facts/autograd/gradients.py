@@ -103,7 +103,8 @@ def zeroing_at(facts: Facts, call: Value) -> Zeroing | None:
     if argument is None or by is None:
         return None
     asking = call.arguments[argument]
-    is_elsewhere = any(origin.op is Op.GIVEN for origin in origins(facts.solution, asking))
+    is_spread = call.keys[1:][argument] is None  # `**options`: what else is in it stays
+    is_elsewhere = is_spread or any(origin.op is Op.GIVEN for origin in origins(facts.solution, asking))
     is_passed_in = is_elsewhere or asking.op is Op.PARAMETER or literal(facts.solution, asking) is not False
     return Zeroing(call, argument, by, is_passed_in)
 
