@@ -270,7 +270,12 @@ def _further_forms(made: Value) -> list[Value]:
 def _builds(facts: Facts, call: Value) -> bool:
     """Whether a CALL is of what another package gives, or of functions of the file that build it anew each time."""
     functions = facts.solution.functions_of(call)
-    return not functions or all(Products(facts).made_by(function) is not None for function in functions)
+    if not functions:
+        return True
+    products = Products(facts)
+    is_each = all(products.made_by(function) is not None for function in functions)
+    products.let_go()
+    return is_each
 
 
 def _is_class(facts: Facts, made: Value) -> bool:

@@ -42,12 +42,14 @@ class TakenBeside:
         if taken.callee.name != TAKING or not self.asking.is_asked_after(drop):
             return None
         own = self._tables(taken.callee.inputs[0])
-        for put in self._filling() if own else ():
+        filling = self._filling() if own else []
+        for put in filling:
             if own.isdisjoint(self._tables_of(put)) or not self.holders.is_model(put.value):
                 continue
-            for beside in self._filling():
+            held = self.holders.objects(put.value)
+            for beside in filling:
                 if beside.function is put.function and self._is_same_key(beside, put):
-                    how = self.holders.how(beside.value, self.holders.objects(put.value))
+                    how = self.holders.how(beside.value, held)
                     tables = self._tables_of(beside)
                     if how in LASTING and tables and own.isdisjoint(tables) and not self._gives_up(tables):
                         name = f"{text_of(beside.target, beside.holder or beside.value)}{written_key(beside)}"

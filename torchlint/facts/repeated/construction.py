@@ -93,7 +93,7 @@ def constructions(facts: Facts) -> list[Construction]:
     """Everything that is built again and again, at most one for each statement, the weightiest."""
     search = _Search(facts)
     found = search.found()
-    vars(search.kinds).clear()  # they and their shells go round in a circle, and hold the whole tree
+    search.kinds.let_go()
     return found
 
 

@@ -87,6 +87,10 @@ class Products:
         self._shells = Shells(facts.solution, self.of, self.is_model)
         self._made_by: dict[Function, Product | None] = {}
 
+    def let_go(self) -> None:
+        """Forget everything, once all is asked: this and its shells go round in a circle, and hold the whole tree."""
+        vars(self).clear()
+
     @cached_property
     def found(self) -> dict[Value, Product]:
         """Each call that builds something, in the order of the walk, then each read of a property that does.

@@ -11,7 +11,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import ClassReference, Instance
 from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
-from torchlint.facts.values.parameters import SAME_OBJECT, same_object
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, same_object
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.solve import Solution
 
@@ -184,10 +184,9 @@ def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
 
 def _each_of(solution: Solution, told: Value) -> set[Value | Place | Class]:
     """The modules that a loop goes over and that are written in it: ``for net in (first, second): net.eval()...``"""
-    while told.op is Op.CALL and told.callee.op is Op.ATTRIBUTE and told.callee.name in SAME_OBJECT:
-        told = told.callee.inputs[0]
-    listed = told.inputs[0] if told.op is Op.ELEMENT and told.keys[0] is None else told
-    if listed is told or listed.op is not Op.CONTAINER or listed.syntax is None:
+    item = before_moves(told)
+    listed = item.inputs[0] if item.op is Op.ELEMENT and item.keys[0] is None else None
+    if listed is None or listed.op is not Op.CONTAINER or listed.syntax is None:
         return set()
     return {subject for one in listed.inputs for subject in _subjects(solution, one)}
 
