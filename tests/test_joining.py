@@ -351,11 +351,16 @@ METERED = """
 """
 
 
-def codes(folder: Path, files: dict[str, str]) -> list[str]:
+def written(folder: Path, files: dict[str, str]) -> None:
     (folder / "pyproject.toml").touch()
     for name, text in files.items():
         (folder / name).write_text(dedent(text).lstrip("\n"))
-    told = check_paths([folder], settings=Settings(notes=True))
+
+
+def codes(folder: Path, files: dict[str, str], checked: str = ".") -> list[str]:
+    """What is told in a project of some files, of which one may be checked alone."""
+    written(folder, files)
+    told = check_paths([folder / checked], settings=Settings(notes=True))
     return [f"{Path(one.path).name}: {one.code}" for one in told]
 
 
@@ -365,8 +370,20 @@ def test_what_two_files_do_together_is_told_beside_what_one_does_by_itself(tmp_p
     assert told == ["main.py: TLK110", *(["main.py: TLK101"] if added == "loss" else [])]
 
 
-def test_one_leak_of_two_files_is_told_once(tmp_path: Path) -> None:
-    assert codes(tmp_path, {"meter.py": METER, "main.py": METERED}) == ["main.py: TLK105"]
+def test_one_leak_of_two_files_is_told_once_where_it_is_kept(tmp_path: Path) -> None:
+    assert codes(tmp_path, {"meter.py": METER, "main.py": METERED}) == ["meter.py: TLK101"]
+
+
+def test_it_is_told_where_it_is_handed_over_if_that_file_alone_is_checked(tmp_path: Path) -> None:
+    assert codes(tmp_path, {"meter.py": METER, "main.py": METERED}, "main.py") == ["main.py: TLK105"]
+
+
+def test_the_way_to_it_leads_through_the_other_file(tmp_path: Path) -> None:
+    written(tmp_path, {"meter.py": METER, "main.py": METERED})
+    (found,) = check_paths([tmp_path])
+    elsewhere = [step for step in found.evidence if step.path is not None]
+    assert [step.file(found.path) for step in elsewhere] == [str(tmp_path / "main.py")] * len(elsewhere)
+    assert "backward runs here" in [step.text for step in elsewhere]
 
 
 TOOL = """

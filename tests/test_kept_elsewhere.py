@@ -165,7 +165,7 @@ def test_rows_of_a_part_that_an_object_of_another_file_keeps(tmp_path: Path, kep
 def test_the_part_is_to_be_copied_where_it_is_taken(tmp_path: Path) -> None:
     reading = READING.format(per_batch="pass", note="journal.note(hidden)")
     project = Project(tmp_path, {"journal.py": journal("self.rows.append(row[:, :4])"), "run.py": reading})
-    (found,) = (one for one in check_paths([project.folder]) if one.code == "TLK402")
+    (found,) = (one for one in check_paths([project.folder / "run.py"]) if one.code == "TLK402")
     assert found.repair is None
     assert "have `journal.note` store a copy of the part" in found.message
 

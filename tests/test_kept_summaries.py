@@ -116,8 +116,8 @@ def test_a_file_of_another_installation_holds_nothing(file: str) -> None:
 
 
 def checked(folder: Path, workers: int = 1) -> list[tuple[int, str]]:
-    """What is found in the training of a folder, with a cache beside it."""
-    jobs = [Job(str(folder / name), SELECTION) for name in ("meter.py", "train.py")]
+    """What is found in the training of a folder, with a cache beside it; the meter is read for it alone."""
+    jobs = [Job(str(folder / name), SELECTION) for name in ("plain.py", "train.py")]
     results = check_files(jobs, workers, Cache(cache_file(str(folder), str(folder / "cache"))))
     return [(one.line, one.code) for result in results for one in result.diagnostics]
 
@@ -128,6 +128,7 @@ def kept_in(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_changed_file_is_told_the_same_of_what_it_imports(tmp_path: Path, workers: int) -> None:
+    (tmp_path / "plain.py").write_text("import torch\n")
     (tmp_path / "meter.py").write_text(SUMMING)
     (tmp_path / "train.py").write_text(TRAINING)
     found = checked(tmp_path, workers)

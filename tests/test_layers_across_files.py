@@ -201,7 +201,9 @@ def test_what_a_criterion_of_another_file_keeps_is_not_what_it_gives(
     project = Project(tmp_path, {"criterion.py": criterion, "run.py": run})
     assert project.found() == ([f"run.py: {code} warning"] if code else [])
     # What the criterion is given is what is trained: a fix that detaches it there would end the training.
-    assert all(one.repair is None for one in check_paths([tmp_path], settings=Settings(notes=True)))
+    alone = check_paths([tmp_path / "run.py"], settings=Settings(notes=True))
+    assert [one.code for one in alone] == ([code] if code else [])
+    assert all(one.repair is None for one in alone)
 
 
 def test_what_a_layer_in_a_row_keeps_is_told_where_it_is_written(tmp_path: Path) -> None:

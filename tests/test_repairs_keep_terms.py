@@ -210,7 +210,7 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "a bank of another file that is read": (
         {"bank": BANK, "main": HEAD + "from bank import BANK, put\n"
          + PUTTING.format(step="put(loss); BANK[-1].backward(retain_graph=True)", last="BANK[0]")},
-        ["TLK107 unsafe"],
+        [],
     ),
     "a default of another file": (
         {"bank": DEFAULT, "main": HEAD + "from bank import put\n"
@@ -220,7 +220,7 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "a bank of another file that is looked at": (
         {"bank": BANK, "main": HEAD + "from bank import last, put\n"
          + PUTTING.format(step="loss.backward(); put(loss); print(last().item())", last="last()")},
-        ["TLK105 safe"],
+        ["TLK102 safe"],
     ),
     "an objective of another file that reads nothing": (
         {"networks": OBJECTIVE.replace("net.kept", "net.body.bias.sum()"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import Enum
 from functools import total_ordering
@@ -72,11 +73,17 @@ class Evidence:
         line: from 1.
         column: from 1, in characters.
         text: "made here with gradients on", "backward runs here", "kept here".
+        path: the file where it stands, seen from the folder of the finding's file; None for that file itself.
     """
 
     line: int
     column: int
     text: str
+    path: str | None = None
+
+    def file(self, finding: str) -> str:
+        """The file where it stands, for a ``finding`` in the file of that name."""
+        return finding if self.path is None else os.path.normpath(os.path.join(os.path.dirname(finding), self.path))
 
 
 @dataclass(frozen=True)

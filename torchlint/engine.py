@@ -72,32 +72,36 @@ def check(
     if not is_concerned and not _is_read_with_torch(source, project, together=together):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     with _collector_paused():
-        alone = _outcome(source, rules, tree, use_screen, project) if is_concerned else Outcome((), True)
         joined = project.connected.joined(source) if together and project is not None else None
         if joined is None or project is None:
-            return alone
-        further = _found_together(source, joined, rules, use_screen, project)
-    return replace(alone, diagnostics=tuple(sorted((*alone.diagnostics, *further), key=Diagnostic.sort_key)))
+            return _outcome(source, rules, tree, use_screen, project) if is_concerned else Outcome((), True)
+        found = _found_together(source, joined, rules, tree, use_screen, project, is_concerned=is_concerned)
+    return Outcome(tuple(sorted(found, key=Diagnostic.sort_key)), True)
 
 
 def _found_together(
-    source: Source, joined: Joined, rules: Sequence[Rule], use_screen: bool, project: Project
+    source: Source,
+    joined: Joined,
+    rules: Sequence[Rule],
+    tree: ast.Module | None,
+    use_screen: bool,
+    project: Project,
+    *,
+    is_concerned: bool,
 ) -> Iterator[Diagnostic]:
-    """What shows in a file where it is read as one with others, once for all of them."""
-    from torchlint.joint import by_file, line_seen_from, what_is_new
+    """What is said of a file that is read as one with others; these are searched once for all of them."""
+    from torchlint.joint import by_file, is_read_alone_too, line_seen_from, told
 
     def find() -> Mapping[str, Sequence[Diagnostic]]:
-        whole = Source(source.path, joined.text)
-        found = _outcome(
-            whole, rules, None, use_screen, None, line_seen_from=partial(line_seen_from, joined)
-        ).diagnostics
-        each = [Source(file.path, file.text) for file in joined.files] if found else []
-        looked_at = (file for file in each if concerns_torch(file, project))  # of the others nothing is told
-        known = [one for file in looked_at for one in _outcome(file, rules, None, use_screen, project).diagnostics]
-        return by_file(joined, what_is_new(joined, found, known))
+        seen_from, text = partial(line_seen_from, joined), Source(source.path, joined.text)
+        return by_file(joined, _outcome(text, rules, None, use_screen, None, line_seen_from=seen_from).diagnostics)
 
-    found = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
-    return (replace(one, path=source.path) for one in found.get(os.path.abspath(source.path), ()))
+    whole = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
+    path, given = os.path.abspath(source.path), project.files.all_given
+    alone: Sequence[Diagnostic] = ()
+    if is_concerned and is_read_alone_too(joined, path, whole, given):
+        alone = _outcome(source, rules, tree, use_screen, project).diagnostics
+    return (replace(one, path=source.path) for one in told(joined, path, whole, alone, given))
 
 
 def _outcome(

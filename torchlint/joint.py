@@ -1,17 +1,25 @@
-"""Files that are read as one: what is found in their joined text, as findings of the files where it stands."""
+"""Files that are read as one: what is found in their joined text, as findings of the files where it stands.
+
+The whole knows more than each of its files, so where it is one program it decides: what a file by itself would say, and
+the whole does not, is not said. Where the files are several programs, the whole runs one after the other, which nobody
+does, and the files by themselves are heard as well. And where a leak's line is in a file that is not checked, the call
+in a checked one that leads there is told instead.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from torchlint.diagnostic import Diagnostic, Evidence, Repair, Replacement
 from torchlint.project.joining import Joined, without_numbers
 
-__all__ = ["by_file", "line_seen_from", "what_is_new"]
+__all__ = ["by_file", "is_read_alone_too", "line_seen_from", "told"]
 
+Findings = Mapping[str, Sequence[Diagnostic]]
+"""What is found in a joined text, by the absolute paths of the files where it stands."""
 
 KINDS = (
     ("TLK101", "TLK102", "TLK103", "TLK104", "TLK105", "TLK106", "TLK111"),
@@ -29,68 +37,103 @@ def line_seen_from(joined: Joined, own: int, line: int) -> str:
     return f"{there[1]}{name}"
 
 
-def what_is_new(joined: Joined, found: Sequence[Diagnostic], known: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Of what is ``found`` in a joined text, that which is not ``known`` of its files one by one.
+def is_read_alone_too(joined: Joined, path: str, whole: Findings, given: Set[str]) -> bool:
+    """Whether :func:`told` needs what the file ``path`` says by itself; ``given`` are the files that are checked."""
+    return path in whole or not joined.is_one_program or not given.issuperset(whole)
 
-    One leak that takes several files may be told where something is handed over, or where it is kept; what is told of
-    it then is of one kind, and has a line in common, or names the other's file.
+
+def told(joined: Joined, path: str, whole: Findings, alone: Sequence[Diagnostic], given: Set[str]) -> list[Diagnostic]:
+    """What is said of one of the files.
+
+    Args:
+        joined: the files.
+        path: the file's absolute path.
+        whole: what is found in the joined text.
+        alone: what the file says by itself; nothing where that is not needed.
+        given: the files that are checked, by their absolute paths.
     """
-    told: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    named: dict[str, list[str]] = defaultdict(list)
-    for one in known:
-        told[_kind(one)].update((os.path.abspath(one.path), line) for line in _lines(one))
-        named[_kind(one)] += [one.message, *(step.text for step in one.evidence)]
-    new = []
-    for one in found:
-        file = os.path.basename(joined.files[joined.place(one.line, 1)[0]].path)
-        is_named = any(file in text for text in named[_kind(one)])
-        if not is_named and told[_kind(one)].isdisjoint(_places(joined, one)):
-            new.append(one)
-    return new
+    same = {(one.line, one.code): one for one in alone}
+    here = [_completed(one, same.get((one.line, one.code))) for one in whole.get(path, ())]
+    seen = [one for file, found in whole.items() if file in given for one in found]
+    unseen = [one for file, found in whole.items() if file not in given for one in found]
+    for one in alone:
+        if any(_is_same(one, other) for other in unseen):
+            here.append(one)
+        elif not joined.is_one_program and not any(_is_same(one, other) for other in seen):
+            here.append(one)
+    return list({(one.line, one.code): one for one in reversed(here)}.values())
+
+
+def _is_same(alone: Diagnostic, other: Diagnostic) -> bool:
+    """Whether a finding of a file by itself and one of the whole may tell the same leak.
+
+    It may be told where something is handed over, or where it is kept; what is told of it then is of one kind, and has
+    a line in common, or names the other's file.
+    """
+    if _kind(alone) != _kind(other):
+        return False
+    texts = [alone.message, *(step.text for step in alone.evidence)]
+    return any(os.path.basename(other.path) in text for text in texts) or not _places(alone).isdisjoint(_places(other))
 
 
 def _kind(one: Diagnostic) -> str:
     return next((kind[0] for kind in KINDS if one.code in kind), one.code)
 
 
-def _lines(one: Diagnostic) -> set[int]:
-    return {*range(one.line, one.end_line + 1), *(step.line for step in one.evidence)}
+def _places(one: Diagnostic) -> set[tuple[str, int]]:
+    """The lines of a finding and of its evidence, each with the absolute path of its file."""
+    path = os.path.abspath(one.path)
+    return {
+        *((path, line) for line in range(one.line, one.end_line + 1)),
+        *((step.file(path), step.line) for step in one.evidence),
+    }
 
 
-def _places(joined: Joined, one: Diagnostic) -> set[tuple[str, int]]:
-    """The lines of a finding in a joined text, each with the file where it stands."""
-    placed = (joined.place(line, 1) for line in _lines(one))
-    return {(os.path.abspath(joined.files[number].path), line) for number, line, _ in placed}
+def _completed(one: Diagnostic, alone: Diagnostic | None) -> Diagnostic:
+    """A finding of the whole that its file makes as well: this knows how to write the repair, and of its callers."""
+    repair = one.repair if one.repair is not None and one.repair.replacements else None
+    if alone is None:
+        return replace(one, repair=repair)
+    if alone.repair is not None:
+        repair = replace(alone.repair, safe=alone.repair.safe and (one.repair is None or one.repair.safe))
+    elsewhere = tuple(step for step in one.evidence if step.path is not None)
+    return replace(one, repair=repair, evidence=(*alone.evidence, *elsewhere))
 
 
-def by_file(joined: Joined, found: Sequence[Diagnostic]) -> Mapping[str, Sequence[Diagnostic]]:
+def by_file(joined: Joined, found: Sequence[Diagnostic]) -> Findings:
     """The findings in a joined text by the files where they stand, each with the places that it has there.
 
-    A repair that changes anything else than its file, or what is written otherwise there, is none; a step of the
-    evidence in another file is left out.
+    A repair that changes anything else than its file, or what is written otherwise there, has no replacements.
     """
     placed: dict[str, list[Diagnostic]] = defaultdict(list)
     for one in found:
         number, line, column = joined.place(one.line, one.column)
         _, end_line, end_column = joined.place(one.end_line, one.end_column)
-        steps = ((step, joined.place(step.line, step.column)) for step in one.evidence)
-        evidence = tuple(Evidence(at[1], at[2], step.text) for step, at in steps if at[0] == number)
         path = joined.files[number].path
         placed[path].append(
             replace(
                 one, path=path, line=line, column=column, end_line=end_line, end_column=end_column,
-                message=without_numbers(one.message), evidence=evidence,
+                message=without_numbers(one.message),
+                evidence=tuple(_step(joined, number, step) for step in one.evidence),
                 repair=None if one.repair is None else _repair(joined, number, one.repair),
             )
         )  # fmt: skip
-    return placed
+    return dict(placed)
 
 
-def _repair(joined: Joined, number: int, repair: Repair) -> Repair | None:
-    spans = [joined.span(replacement.start, replacement.end) for replacement in repair.replacements]
-    moved = []
-    for replacement, span in zip(repair.replacements, spans, strict=True):
+def _step(joined: Joined, number: int, step: Evidence) -> Evidence:
+    """A step of the evidence, as the file ``number`` sees it."""
+    there, line, column = joined.place(step.line, step.column)
+    own, other = joined.files[number].path, joined.files[there].path
+    seen = None if there == number else os.path.relpath(other, os.path.dirname(own))
+    return Evidence(line, column, without_numbers(step.text), seen)
+
+
+def _repair(joined: Joined, number: int, repair: Repair) -> Repair:
+    title, replacements = without_numbers(repair.title), []
+    for replacement in repair.replacements:
+        span = joined.span(replacement.start, replacement.end)
         if span is None or span[0] != number or without_numbers(replacement.text) != replacement.text:
-            return None
-        moved.append(Replacement(span[1], span[2], replacement.text))
-    return Repair(without_numbers(repair.title), repair.safe, tuple(moved))
+            return Repair(title, repair.safe, ())
+        replacements.append(Replacement(span[1], span[2], replacement.text))
+    return Repair(title, repair.safe, tuple(replacements))

@@ -36,7 +36,7 @@ def _finding(one: Diagnostic) -> list[Any]:
     return [
         one.line, one.column, one.end_line, one.end_column, one.code, one.name, one.level.value, one.memory.name,
         one.message,
-        [[step.line, step.column, step.text] for step in one.evidence],
+        [[step.line, step.column, step.text, step.path] for step in one.evidence],
         None if one.repair is None else [one.repair.title, one.repair.safe],
         one.explained_by,
     ]  # fmt: skip

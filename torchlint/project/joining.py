@@ -12,7 +12,7 @@ import ast
 import builtins
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -73,9 +73,9 @@ class Joined:
 
     found: dict[tuple[str | bool, ...], tuple[Mapping[str, Sequence[Diagnostic]], Collection[tuple[str, str]]]]
 
-    def __init__(self, files: Sequence[File], pieces: Sequence[_Piece]) -> None:
-        """Put the pieces, none of which is empty, behind each other."""
-        self.files, self._pieces = tuple(files), tuple(pieces)
+    def __init__(self, files: Sequence[File], pieces: Sequence[_Piece], imported: Set[str]) -> None:
+        """Put the pieces, none of which is empty, behind each other; ``imported`` are files that others import."""
+        self.files, self._pieces, self._imported = tuple(files), tuple(pieces), imported
         self._offsets = [0, *accumulate(len(piece.text) for piece in pieces)]
         self.text = "".join(piece.text for piece in pieces)
         self._begins = line_starts(self.text)
@@ -110,6 +110,11 @@ class Joined:
             return None
         shift = piece.start - self._offsets[first]
         return piece.file, start + shift, end + shift
+
+    @cached_property
+    def is_one_program(self) -> bool:
+        """Whether one of the files leads to all others, and none of these does anything where it is the program."""
+        return 1 == sum(file.path not in self._imported or _is_program(file) for file in self.files)
 
     def _original(self, offset: int) -> tuple[int, int]:
         number = min(bisect_right(self._offsets, offset) - 1, len(self._pieces) - 1)
@@ -149,7 +154,7 @@ class _Joining:
     def joined(self) -> Joined:
         """All of them."""
         pieces = [piece for number in self._in_order() for piece in self._pieces(number)]
-        return Joined(self.files, pieces)
+        return Joined(self.files, pieces, {self.files[number].path for number in self.imported})
 
     # -- what names mean ----------------------------------------------------------------------------------------------
 
@@ -382,6 +387,10 @@ def _imports(node: ast.AST) -> Iterator[tuple[ast.alias, str]]:
         origin = _origin(node)
         separator = "" if origin.endswith(".") or not origin else "."
         yield from ((alias, f"{origin}{separator}{alias.name}") for alias in node.names if alias.name != "*")
+
+
+def _is_program(file: File) -> bool:
+    return any(map(_is_for_itself, file.tree.body))
 
 
 def _is_for_itself(node: ast.stmt) -> bool:

@@ -23,16 +23,19 @@ def render(run: Run) -> str:
 
 def _block(diagnostic: Diagnostic, lines: Lines) -> str:
     """One finding, several lines."""
-    numbers = [diagnostic.line, *(step.line for step in diagnostic.evidence)]
+    shown = [step for step in diagnostic.evidence if step.path is None]
+    numbers = [diagnostic.line, *(step.line for step in shown)]
     gutter = len(str(max(numbers)))
     rows = [
         headline(diagnostic),
         f"{'':>{gutter}} |",
         *_pointed(lines, gutter, diagnostic.line, diagnostic.column, _underline(diagnostic, lines)),
     ]
-    for step in diagnostic.evidence:
+    for step in shown:
         if step.line != diagnostic.line:
             rows += _pointed(lines, gutter, step.line, step.column, f"- {step.text}")
+    elsewhere = (step for step in diagnostic.evidence if step.path is not None)
+    rows += [f"{'':>{gutter}} : {printable(step.file(diagnostic.path))}:{step.line} - {step.text}" for step in elsewhere]
     rows += [f"{'':>{gutter}} |", *(f"{'':>{gutter}} = {row}" for row in _footer(diagnostic))]
     return "".join(f"{row}\n" for row in rows)
 
@@ -46,7 +49,7 @@ def _pointed(lines: Lines, gutter: int, line: int, column: int, mark: str) -> li
 
 def _underline(diagnostic: Diagnostic, lines: Lines) -> str:
     """The mark below the finding itself, with what its evidence says of that very line."""
-    here = [step.text for step in diagnostic.evidence if step.line == diagnostic.line]
+    here = [step.text for step in diagnostic.evidence if step.path is None and step.line == diagnostic.line]
     return " ".join(["^" * _reach(diagnostic, lines), "; ".join(here)]).rstrip()
 
 

@@ -112,7 +112,7 @@ def _result(diagnostic: Diagnostic, lines: Lines, index: dict[str, int]) -> dict
 
 def _related(path: str, number: int, step: Evidence) -> dict[str, Any]:
     """One step of the evidence; ``number`` is its id within the finding."""
-    place = _location(path, {"startLine": step.line, "startColumn": step.column})
+    place = _location(step.file(path), {"startLine": step.line, "startColumn": step.column})
     return {"id": number, "message": {"text": step.text}, **place}
 
 
