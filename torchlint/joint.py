@@ -90,14 +90,18 @@ def _places(one: Diagnostic) -> set[tuple[str, int]]:
 
 
 def _completed(one: Diagnostic, alone: Diagnostic | None) -> Diagnostic:
-    """A finding of the whole that its file makes as well: this knows how to write the repair, and of its callers."""
-    repair = one.repair if one.repair is not None and one.repair.replacements else None
+    """A finding of the whole; where its file makes it as well, in the file's words, which knows how to repair it."""
+    written = one.repair is not None and bool(one.repair.replacements)
     if alone is None:
-        return replace(one, repair=repair)
-    if alone.repair is not None:
-        repair = replace(alone.repair, safe=alone.repair.safe and (one.repair is None or one.repair.safe))
+        return one if written else replace(one, repair=None)
     elsewhere = tuple(step for step in one.evidence if step.path is not None)
-    return replace(one, repair=repair, evidence=(*alone.evidence, *elsewhere))
+    repair = alone.repair
+    if repair is not None and one.repair is not None and not one.repair.safe:
+        repair = replace(repair, safe=False)
+    elif repair is None and written:
+        repair = one.repair
+    message = alone.message if alone.memory is one.memory else one.message
+    return replace(one, message=message, repair=repair, evidence=(*alone.evidence, *elsewhere))
 
 
 def by_file(joined: Joined, found: Sequence[Diagnostic]) -> Findings:

@@ -16,8 +16,7 @@ from torchlint.facts.autograd.spread_flags import may_spread, spread_flag
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container, FunctionReference, Partial
 from torchlint.facts.values.graph import Backward, Function, Op, Value
-from torchlint.facts.values.homes import stored_at
-from torchlint.facts.values.literals import is_set, is_true
+from torchlint.facts.values.literals import is_on, is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.partials import tasks
 from torchlint.facts.values.reaching import reached
@@ -146,28 +145,11 @@ def _is_told_to_keep(facts: Facts, call: Value) -> bool:
     """Whether a CALL that runs a backward is given a flag that is True, be it by a dictionary that it spreads."""
     flag = _flag(call) or _flag_before(facts, call)
     if flag is not None:
-        return _is_kept(facts, flag)
+        return is_on(facts.solution, flag)
     spread = spread_flag(facts.solution, call, "retain_graph")
     if not spread or may_spread(facts.solution, call, "create_graph"):
         return False
-    return all(_is_kept(facts, one) for one in spread)
-
-
-def _is_kept(facts: Facts, flag: Value | None) -> bool:
-    """Whether a flag is True: written so, a setting of another file, a parameter that is so in every call of the file.
-
-    Or an attribute that is set to such a one.
-    """
-    if flag is not None and flag.op is Op.ATTRIBUTE:
-        stored = stored_at(facts.solution, flag)
-        return bool(stored) and all(one.op is not Op.ATTRIBUTE and _is_kept(facts, one) for one in stored)
-    if flag is None or flag.op is not Op.PARAMETER:
-        return is_set(facts.solution, flag)
-    callers = facts.solution.callers.get(flag.function, {})
-    if any(call.op is Op.CALL and None in call.keys[1:] for call in callers):
-        return False  # what a star brings is not known
-    given = [value for call in callers for value in facts.solution.given_by(call, flag) or flag.inputs]
-    return len(given) >= len(callers) > 0 and all(is_set(facts.solution, one) for one in given)
+    return all(is_on(facts.solution, one) for one in spread)
 
 
 def _is_carried(facts: Facts, reach: Reach) -> bool:

@@ -17,7 +17,7 @@ from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, is_optimizer
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
-from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.literals import is_on
 from torchlint.facts.values.parameters import before_moves, given_back
 from torchlint.facts.values.reaching import reached
 
@@ -60,7 +60,7 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
     found = []
     for backward in facts.graph.backwards:
         call = backward.call
-        if call is None or not _creates_graph(call):
+        if call is None or not _creates_graph(facts, call):
             continue
         dropped = _dropped_model(facts, backward)
         if dropped is not None:
@@ -79,7 +79,7 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
 def doubled_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     """That a function runs such a backward over a parameter, in a file that takes no gradients away."""
     calls = (b.call for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
-    if any(call is not None and _creates_graph(call) for call in calls) and next(gradients_freed(facts), None) is None:
+    if any(call is not None and _creates_graph(facts, call) for call in calls) and next(gradients_freed(facts), None) is None:
         roots = (b.root for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
         yield EffectSummary(EffectKind.DOUBLES, "backward", tuple(map(function.parameters.index, roots)))
 
@@ -95,11 +95,11 @@ def _left_elsewhere(facts: Facts) -> Iterator[GradientCycle]:
                 yield GradientCycle(backward, call, None, None, dropped, by=effect)
 
 
-def _creates_graph(call: Value) -> bool:
+def _creates_graph(facts: Facts, call: Value) -> bool:
     if call.callee.op is Op.EXTERNAL and call.callee.name != BACKWARD:
         return False  # `autograd.grad` puts nothing into `.grad`
     flag = call.argument(3 if call.callee.op is Op.EXTERNAL else 2, "create_graph")
-    return is_true(flag)
+    return is_on(facts.solution, flag)
 
 
 def _is_in_step(facts: Facts, function: Function, loop: Loop | None) -> bool:

@@ -16,6 +16,7 @@ from torchlint.facts.keeping.fates import Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.joining import (
     begins_with_numbers,
+    brought_beside,
     is_join,
     is_padding,
     joined_by,
@@ -137,12 +138,14 @@ class JoinedInTurn:
             literal = call.arguments[0].syntax
             elements = literal.elements if isinstance(literal, cst.List | cst.Tuple) else ()
             written = {v: e.value for v, e in zip(call.arguments[0].inputs, elements, strict=False)}
+            methods = (item.callee for item in _brought(call))
+            written |= {m.inputs[0]: m.syntax.value for m in methods if isinstance(m.syntax, cst.Attribute)}
         name = text_of(written.get(old), old)
         has_graph = self.flows.live(call) is not None or self.flows.live(new) is not None
         yield Collection(way, call.statement, name, Use(new, written.get(new)), None, end, repetition.by, has_graph)
 
     def _items(self, argument: Value) -> list[Value]:
-        return list(argument.inputs) if argument.op is Op.CONTAINER else []
+        return list(map(brought_beside, argument.inputs)) if argument.op is Op.CONTAINER else []
 
     def _is_old_content(self, item: Value, call: Value) -> bool:
         """Whether an item of a join is what the join of the last turn gave, kept under one name."""
@@ -247,6 +250,8 @@ class JoinedInTurn:
     def _only_looks(self, user: Value, call: Value, same: list[Value]) -> bool:
         if user.op is Op.PHI or user is call or user in call.arguments or user in same:
             return True
+        if any(user in (item, item.callee) for item in _brought(call)):
+            return True
         if user.op is Op.ATTRIBUTE:
             return user.name in ("shape", "device", "dtype", "ndim") or user.name in ("size", "numel", "dim")
         if user.op is Op.CALL:
@@ -262,6 +267,11 @@ class JoinedInTurn:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _brought(call: Value) -> list[Value]:
+    """The items of a join that are moved to where another one is."""
+    return [item for argument in call.arguments[:1] for item in argument.inputs if brought_beside(item) is not item]
 
 
 def _is_given(value: Value) -> bool:

@@ -28,6 +28,15 @@ def is_join(call: Value) -> bool:
     return call.op is Op.CALL and call.callee.op is Op.EXTERNAL and call.callee.name in JOINS and bool(call.arguments)
 
 
+def brought_beside(item: Value) -> Value:
+    """What an item of a join is, wherever it is moved for that: ``torch.cat((rows.to(new.device), new))``."""
+    if item.op is not Op.CALL or item.callee.op is not Op.ATTRIBUTE or item.callee.name != "to":
+        return item
+    where = item.argument(0, "device")
+    is_place = where is not None and where.op is Op.ATTRIBUTE and where.name == "device"
+    return item.callee.inputs[0] if is_place else item
+
+
 def joined_by(facts: Facts, function: Function) -> tuple[int, ...]:
     """The parameters of a function, by position, that it joins in what it returns; none where it makes more of them."""
     for call in filter(is_join, _returned(function)):

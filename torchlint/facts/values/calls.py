@@ -60,7 +60,7 @@ from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
-from torchlint.facts.values.partials import Bound, bind, is_told, tasks
+from torchlint.facts.values.partials import Bound, bind, hand_to_thread, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.pure import PureFunctions
 from torchlint.facts.values.returned_at_rest import returned_to
@@ -88,10 +88,8 @@ class Calls:
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
         callee = value.callee
-        handed = handed_over(value)
-        for atom in sorted_values(self.solution.of(handed[0])) if handed is not None else ():
-            if isinstance(atom, FunctionReference):
-                atom.function.open()  # it may be of another file, and nobody calls it by itself
+        if (handed := handed_over(value)) is not None:
+            hand_to_thread(self.solution, value, *handed)
         parts: list[Abstract] = []
         if callee.op is Op.ATTRIBUTE:
             receiver = self.solution.of(callee.inputs[0])
@@ -289,10 +287,15 @@ class Calls:
         """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
         return self._overriding.methods(receiver, cls, method.name) if is_left_open(method) else []
 
+    def properties(self, receiver: Value, cls: Class, name: str) -> list[Function]:
+        """What reading ``receiver.name`` runs: a property of ``cls``, or those of subclasses that it leaves it to."""
+        own, below = cls.method(name), self._overriding.methods(receiver, cls, name)
+        return [one for one in (below or [own]) if one is not None and one.is_property]
+
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
         """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
         methods = self._overriding.methods(receiver, cls, name)
-        if not methods:
+        if not methods or any(method.is_property for method in methods):
             return None
         return join(self.run_function(value, method, bound=not method.is_static) for method in methods)
 

@@ -105,3 +105,20 @@ def is_true(flag: Value | None) -> bool:
 def is_set(solution: Solution, flag: Value | None) -> bool:
     """Whether a flag is written ``True`` right there, or is a setting of another file which is that in any run."""
     return is_true(flag) or (flag is not None and flag.op is Op.GIVEN and literal(solution, flag) is True)
+
+
+def is_on(solution: Solution, flag: Value | None) -> bool:
+    """Whether a flag is True: written so, a setting of another file, a parameter that is so in every call of the file.
+
+    Or an attribute that is set to such a one.
+    """
+    if flag is not None and flag.op is Op.ATTRIBUTE:
+        stored = stored_at(solution, flag)
+        return bool(stored) and all(one.op is not Op.ATTRIBUTE and is_on(solution, one) for one in stored)
+    if flag is None or flag.op is not Op.PARAMETER:
+        return is_set(solution, flag)
+    callers = solution.callers.get(flag.function, {})
+    if any(call.op is Op.CALL and None in call.keys[1:] for call in callers):
+        return False  # what a star brings is not known
+    given = [value for call in callers for value in solution.given_by(call, flag) or flag.inputs]
+    return len(given) >= len(callers) > 0 and all(is_set(solution, one) for one in given)

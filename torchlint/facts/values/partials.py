@@ -22,6 +22,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.starred_arguments import passed_by_star, passed_by_stars
+from torchlint.facts.values.threads import FOR_EACH_ITEM
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -80,9 +81,27 @@ def hand_over(solution: Solution, partial: Partial) -> None:
         if isinstance(bound.atom, FunctionReference):
             function = bound.atom.function
             for parameter, given in bind(None, function, bound=bound.atom.bound, makers=bound.makers).items():
-                objects = frozenset(a for a in solution.of(given) if isinstance(a, Instance)) if given else None
-                if objects:
-                    solution.calls.passed.give(parameter, objects)
+                if given is not None:
+                    _give_objects(solution, parameter, given)
+
+
+def hand_to_thread(solution: Solution, call: Value, task: Value, given: Sequence[Value]) -> None:
+    """Open what a CALL runs in another thread, and let the objects that it is given there reach its parameters."""
+    for atom in sorted_values(solution.of(task)):
+        if not isinstance(atom, FunctionReference):
+            continue
+        atom.function.open()  # it may be of another file, and nobody calls it by itself
+        if call.callee.name in FOR_EACH_ITEM:
+            continue
+        for parameter, one in zip(atom.function.parameters[1 if atom.bound else 0 :], given, strict=False):
+            solution.watch(one, call)
+            _give_objects(solution, parameter, one)
+
+
+def _give_objects(solution: Solution, parameter: Value, given: Value) -> None:
+    objects = frozenset(atom for atom in solution.of(given) if isinstance(atom, Instance))
+    if objects:
+        solution.calls.passed.give(parameter, objects)
 
 
 def is_told(atom: Atom) -> bool:

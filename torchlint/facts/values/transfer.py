@@ -244,9 +244,11 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     name = value.name
     if isinstance(atom, OF_CLASSES):
         method = atom.cls.method(name)
+        if method is None or method.is_property:
+            read = solution.calls.properties(value.inputs[0], atom.cls, name)
+            if read:
+                return join(solution.calls.run_function(value, one, bound=True) for one in read)
         if method is not None:
-            if method.is_property:
-                return solution.calls.run_function(value, method, bound=True)
             meant = solution.calls.left_to_subclasses(value.inputs[0], atom.cls, method) or [method]
             is_bound = isinstance(atom, Instance)
             return frozenset(FunctionReference(one, bound=is_bound and not one.is_static) for one in meant)
