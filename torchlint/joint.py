@@ -57,9 +57,9 @@ def told(joined: Joined, path: str, whole: Findings, alone: Sequence[Diagnostic]
     seen = [one for file, found in whole.items() if file in given for one in found]
     unseen = [one for file, found in whole.items() if file not in given for one in found]
     for one in alone:
-        if any(_is_same(one, other) for other in unseen):
-            here.append(one)
-        elif not joined.is_one_program and not any(_is_same(one, other) for other in seen):
+        if any(_is_same(one, other) for other in unseen) or (
+            not joined.is_one_program and not any(_is_same(one, other) for other in seen)
+        ):
             here.append(one)
     return list({(one.line, one.code): one for one in reversed(here)}.values())
 

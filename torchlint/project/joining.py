@@ -114,7 +114,7 @@ class Joined:
     @cached_property
     def is_one_program(self) -> bool:
         """Whether one of the files leads to all others, and none of these does anything where it is the program."""
-        return 1 == sum(file.path not in self._imported or _is_program(file) for file in self.files)
+        return sum(file.path not in self._imported or _is_program(file) for file in self.files) == 1
 
     def _original(self, offset: int) -> tuple[int, int]:
         number = min(bisect_right(self._offsets, offset) - 1, len(self._pieces) - 1)

@@ -35,7 +35,8 @@ def _block(diagnostic: Diagnostic, lines: Lines) -> str:
         if step.line != diagnostic.line:
             rows += _pointed(lines, gutter, step.line, step.column, f"- {step.text}")
     elsewhere = (step for step in diagnostic.evidence if step.path is not None)
-    rows += [f"{'':>{gutter}} : {printable(step.file(diagnostic.path))}:{step.line} - {step.text}" for step in elsewhere]
+    places = ((f"{printable(step.file(diagnostic.path))}:{step.line}", step.text) for step in elsewhere)
+    rows += [f"{'':>{gutter}} : {place} - {text}" for place, text in places]
     rows += [f"{'':>{gutter}} |", *(f"{'':>{gutter}} = {row}" for row in _footer(diagnostic))]
     return "".join(f"{row}\n" for row in rows)
 
@@ -49,7 +50,8 @@ def _pointed(lines: Lines, gutter: int, line: int, column: int, mark: str) -> li
 
 def _underline(diagnostic: Diagnostic, lines: Lines) -> str:
     """The mark below the finding itself, with what its evidence says of that very line."""
-    here = [step.text for step in diagnostic.evidence if step.path is None and step.line == diagnostic.line]
+    own = [step for step in diagnostic.evidence if step.path is None]
+    here = [step.text for step in own if step.line == diagnostic.line]
     return " ".join(["^" * _reach(diagnostic, lines), "; ".join(here)]).rstrip()
 
 

@@ -79,7 +79,10 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
 def doubled_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     """That a function runs such a backward over a parameter, in a file that takes no gradients away."""
     calls = (b.call for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
-    if any(call is not None and _creates_graph(facts, call) for call in calls) and next(gradients_freed(facts), None) is None:
+    if (
+        any(call is not None and _creates_graph(facts, call) for call in calls)
+        and next(gradients_freed(facts), None) is None
+    ):
         roots = (b.root for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
         yield EffectSummary(EffectKind.DOUBLES, "backward", tuple(map(function.parameters.index, roots)))
 
