@@ -71,36 +71,46 @@ def check(
     is_concerned = concerns_torch(source, project)
     if not is_concerned and not _is_read_with_torch(source, project, together=together):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
+    by_itself = partial(_outcome, source, rules, tree, use_screen, project) if is_concerned else _nothing
     with _collector_paused():
         joined = project.connected.joined(source) if together and project is not None else None
         if joined is None or project is None:
-            return _outcome(source, rules, tree, use_screen, project) if is_concerned else Outcome((), True)
-        found = _found_together(source, joined, rules, tree, use_screen, project, is_concerned=is_concerned)
+            return by_itself()
+        whole = _found_together(joined, source, rules, project, use_screen=use_screen)
+        found = _said(source, joined, whole, project.files.all_given, by_itself)
     return Outcome(tuple(sorted(found, key=Diagnostic.sort_key)), True)
 
 
+def _nothing() -> Outcome:
+    """What a file says by itself that has nothing to do with torch."""
+    return Outcome((), True)
+
+
 def _found_together(
-    source: Source,
-    joined: Joined,
-    rules: Sequence[Rule],
-    tree: ast.Module | None,
-    use_screen: bool,
-    project: Project,
-    *,
-    is_concerned: bool,
-) -> Iterator[Diagnostic]:
-    """What is said of a file that is read as one with others; these are searched once for all of them."""
-    from torchlint.joint import by_file, is_read_alone_too, line_seen_from, told
+    joined: Joined, source: Source, rules: Sequence[Rule], project: Project, *, use_screen: bool
+) -> Mapping[str, Sequence[Diagnostic]]:
+    """What is found in files that are read as one, by file, searched once for all of them."""
+    from torchlint.joint import by_file, line_seen_from
 
     def find() -> Mapping[str, Sequence[Diagnostic]]:
         seen_from, text = partial(line_seen_from, joined), Source(source.path, joined.text)
         return by_file(joined, _outcome(text, rules, None, use_screen, None, line_seen_from=seen_from).diagnostics)
 
-    whole = project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
-    path, given = os.path.abspath(source.path), project.files.all_given
-    alone: Sequence[Diagnostic] = ()
-    if is_concerned and is_read_alone_too(joined, path, whole, given):
-        alone = _outcome(source, rules, tree, use_screen, project).diagnostics
+    return project.found_together(joined, (*(rule.code for rule in rules), use_screen), find)
+
+
+def _said(
+    source: Source,
+    joined: Joined,
+    whole: Mapping[str, Sequence[Diagnostic]],
+    given: Set[str],
+    by_itself: Callable[[], Outcome],
+) -> Iterator[Diagnostic]:
+    """What is said of one of the files that are read as one."""
+    from torchlint.joint import is_read_alone_too, told
+
+    path = os.path.abspath(source.path)
+    alone = by_itself().diagnostics if is_read_alone_too(joined, path, whole, given) else ()
     return (replace(one, path=source.path) for one in told(joined, path, whole, alone, given))
 
 

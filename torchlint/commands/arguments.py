@@ -135,7 +135,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--join",
         action=argparse.BooleanOptionalAction,
-        help="read files that import each other as one, too, where they are few (the default)",
+        help="read files that import each other as one, where they are few (the default)",
     )
     group.add_argument("--max-file-size", type=int, metavar="BYTES", help="do not check larger files")
     group.add_argument("--stdin-filename", metavar="NAME", help='the name of what "-" reads')
