@@ -299,3 +299,66 @@ def test_an_item_of_another_file_is_named_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(LOGGED, encoding="utf-8")
     (found,) = check_paths([tmp_path])
     assert '`logs` (made in line 11) keeps the graph of every `["loss"]`' in found.message
+
+COLUMNS = """
+    import torch
+
+    class Columns:
+        names = ("likelihood", "worth")
+
+        def __init__(self):
+            self.rows = {name: [] for name in self.names}
+
+        def put(self, **cells):
+            for name, cell in cells.items():
+                self.rows[name].append(cell)
+
+        def joined(self, name):
+            return torch.stack(self.rows[name])
+
+        def __len__(self):
+            return len(self.rows["worth"])
+
+        def empty(self):
+            for cells in self.rows.values():
+                cells.clear()
+"""
+
+AIM = """
+    def aim(columns, weight):
+        return columns.joined("worth").pow(2).mean() - weight * columns.joined("likelihood").mean()
+"""
+
+EPISODES = """
+    import torch
+    from aim import aim
+    from columns import Columns
+
+    def main(world, turns):
+        net = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.Adam(net.parameters())
+        columns = Columns()
+        for _ in range(turns):
+            while len(columns) < 100:
+                likelihood, worth = net(world.now()).unbind(-1)
+                columns.put(likelihood=likelihood, worth=worth)
+            loss = {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "end", "found"),
+    [
+        ("aim(columns, 0.1)", "columns.empty()", []),
+        ("net(world.now()).sum()", "pass", ["run.py: TLK105 error"]),
+    ],
+)
+def test_what_an_objective_of_a_third_file_asks_an_object_for_is_trained_on(
+    tmp_path: Path, loss: str, end: str, found: list[str]
+) -> None:
+    files = {"columns.py": COLUMNS, "aim.py": AIM, "run.py": EPISODES.format(loss=loss, end=end)}
+    assert Project(tmp_path, files).found() == found

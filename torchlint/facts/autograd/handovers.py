@@ -7,7 +7,7 @@ and the call that hands the graph over is where it can be detached.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container, Tensor
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, is_handed_to_method
+from torchlint.facts.values.homes import homes_of, is_handed_to_method, readers_of
 from torchlint.facts.values.parameters import is_frozen, is_of_self
 from torchlint.facts.values.writing import Use
 
@@ -189,12 +189,25 @@ class Handovers:
             is_wanted(call) and not self._leaves(kept, reader, call) and not self.flows.is_made_without(call)
             for reader, call in calls
         )
-        if any(reader in training for reader, _ in calls) or any(used):
+        if any(reader in training for reader, _ in calls) or any(used) or self._is_given_to_objective(kept, is_wanted):
             return True
         # Who made the object may train on what others add to it: `terms.total.backward()`.
         names = [keep.attribute, *wanting] if keep.attribute and not is_spent else []
         # What the methods of its own class do with it is known.
         return any(self.facts.others_train_on(name, by_bases=not is_inherited) for name in names)
+
+    def _is_given_to_objective(self, kept: KeptElsewhere, is_wanted: Callable[[Value], bool]) -> bool:
+        """Whether the object that keeps it is an argument of a function of another file whose result is trained on.
+
+        What that asks of the object by name, ``rows.stacked("value")``, no summary says.
+        """
+        if kept.holder is None:
+            return False
+        same = {kept.holder, *readers_of(self.solution, kept.homes)}
+        given = {user for one in same for user in one.users if user.op is Op.CALL and one in user.arguments}
+        return any(
+            is_wanted(call) and any(callee.is_foreign for callee in self.solution.functions_of(call)) for call in given
+        )
 
     @cached_property
     def _globals_of_others(self) -> dict[str, list[Value]]:
