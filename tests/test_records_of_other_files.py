@@ -300,6 +300,7 @@ def test_an_item_of_another_file_is_named_by_its_key(tmp_path: Path) -> None:
     (found,) = check_paths([tmp_path])
     assert '`logs` (made in line 11) keeps the graph of every `["loss"]`' in found.message
 
+
 COLUMNS = """
     import torch
 

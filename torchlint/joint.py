@@ -1,9 +1,9 @@
 """Files that are read as one: what is found in their joined text, as findings of the files where it stands.
 
-The whole knows more than each of its files, so where it is one program it decides: what a file by itself would say, and
-the whole does not, is not said. Where the files are several programs, the whole runs one after the other, which nobody
-does, and the files by themselves are heard as well. And where a leak's line is in a file that is not checked, the call
-in a checked one that leads there is told instead.
+The whole knows more than each of its files, so it decides: what a file by itself would say, and the whole does not, is
+not said. Two things a file by itself knows better. Where several of the files are programs, the whole runs one after
+the other, which nobody does, and each of these is heard as well. And where a leak's line is in a file that is not
+checked, the call in a checked one that leads there is told instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def line_seen_from(joined: Joined, own: int, line: int) -> str:
 
 def is_read_alone_too(joined: Joined, path: str, whole: Findings, given: Set[str]) -> bool:
     """Whether :func:`told` needs what the file ``path`` says by itself; ``given`` are the files that are checked."""
-    return path in whole or not joined.is_one_program or not given.issuperset(whole)
+    return path in whole or _is_one_of_several(joined, path) or not given.issuperset(whole)
 
 
 def told(joined: Joined, path: str, whole: Findings, alone: Sequence[Diagnostic], given: Set[str]) -> list[Diagnostic]:
@@ -56,12 +56,16 @@ def told(joined: Joined, path: str, whole: Findings, alone: Sequence[Diagnostic]
     here = [_completed(one, same.get((one.line, one.code))) for one in whole.get(path, ())]
     seen = [one for file, found in whole.items() if file in given for one in found]
     unseen = [one for file, found in whole.items() if file not in given for one in found]
+    is_heard = _is_one_of_several(joined, path)
     for one in alone:
-        if any(_is_same(one, other) for other in unseen) or (
-            not joined.is_one_program and not any(_is_same(one, other) for other in seen)
-        ):
+        leads_there = any(_is_same(one, other) for other in unseen)
+        if leads_there or (is_heard and not any(_is_same(one, other) for other in seen)):
             here.append(one)
     return list({(one.line, one.code): one for one in reversed(here)}.values())
+
+
+def _is_one_of_several(joined: Joined, path: str) -> bool:
+    return path in joined.programs and len(joined.programs) > 1
 
 
 def _is_same(alone: Diagnostic, other: Diagnostic) -> bool:

@@ -112,9 +112,9 @@ class Joined:
         return piece.file, start + shift, end + shift
 
     @cached_property
-    def is_one_program(self) -> bool:
-        """Whether one of the files leads to all others, and none of these does anything where it is the program."""
-        return sum(file.path not in self._imported or _is_program(file) for file in self.files) == 1
+    def programs(self) -> frozenset[str]:
+        """The files, by path, that are run: those that no other imports, or that do something where they are it."""
+        return frozenset(file.path for file in self.files if file.path not in self._imported or _is_program(file))
 
     def _original(self, offset: int) -> tuple[int, int]:
         number = min(bisect_right(self._offsets, offset) - 1, len(self._pieces) - 1)
