@@ -472,3 +472,101 @@ AGENT = """
 
 def test_a_leak_that_a_file_without_torch_hands_on_is_told_somewhere(tmp_path: Path) -> None:
     assert codes(tmp_path, {"runner.py": HANDING, "memory.py": MEMORY, "agent.py": AGENT}) != []
+
+
+WELL = """
+    import torch
+    from torch import nn
+
+    class Well(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.depth = nn.Sequential(nn.Linear(3, 8), nn.SiLU(), nn.Linear(8, 1))
+
+        def forward(self, places):
+            return self.depth(places).sum()
+
+    def depths(well, rows):
+        well.eval()
+        for row in rows:
+            places = row.requires_grad_(True)
+            yield places, well(places)
+"""
+
+PULLS = """
+    import torch
+    from well import depths
+
+    def pulls(well, rows):
+        for places, depth in depths(well, rows):
+            (slope,) = torch.autograd.grad(depth, places)
+            yield -slope
+"""
+
+SETTLING = """
+    import sys
+    import torch
+    from pulls import pulls
+    from well import Well
+
+    def main(path):
+        well = Well()
+        well.load_state_dict(torch.load(path, map_location="cpu"))
+        print([pull.norm().item() for pull in pulls(well, torch.randn(100, 3, 3))])
+
+    if __name__ == "__main__":
+        main(sys.argv[1])
+"""
+
+
+def test_what_several_programs_share_is_judged_by_the_whole(tmp_path: Path) -> None:
+    files = {"well.py": WELL, "pulls.py": PULLS, "settle.py": SETTLING, "rank.py": SETTLING.replace("norm", "amax")}
+    assert codes(tmp_path, files) == []
+
+
+LAYER = """
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.body(x)
+"""
+
+LEARNING = """
+    import torch
+    from net import Net
+    from torch import nn
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def fit(loader):
+        for x, y in loader:
+            loss = nn.functional.mse_loss(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    fit(rows())
+    torch.save(net, "net.pt")
+"""
+
+ANSWERING = """
+    import torch
+    from net import Net
+
+    with torch.serialization.safe_globals([Net]):
+        net = torch.load("net.pt", map_location="cpu")
+    x = rows().float().view(1, 4)
+    answer = net(x).cpu()
+    print(answer[0].detach().numpy())
+"""
+
+
+def test_each_of_several_programs_is_heard(tmp_path: Path) -> None:
+    files = {"net.py": LAYER, "fitting.py": LEARNING}
+    assert codes(tmp_path, {**files, "answering.py": ANSWERING}) == ["answering.py: TLK201"]
