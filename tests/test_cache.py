@@ -218,6 +218,14 @@ class TestWhatChanged:
         (folder / "train.py").write_text(TRAIN.replace("update(loss)", "update(loss.item())"))
         assert checked_anew(folder, join=True) == {"meters.py", "train.py"}
 
+    def test_may_be_which_files_are_checked(self, folder: Path) -> None:
+        places = []
+        for paths in ([folder], [folder / "train.py"], [folder]):
+            found = results(paths, store_of(folder), join=True)
+            assert told(found) == told(results(paths, None, join=True))
+            places.append({os.path.basename(one.path) for file in found for one in file.diagnostics})
+        assert places == [{"meters.py"}, {"train.py"}, {"meters.py"}]
+
     def test_is_noticed_without_a_new_time_or_size(self, folder: Path) -> None:
         checked_anew(folder)
         state = os.stat(folder / "train.py")
