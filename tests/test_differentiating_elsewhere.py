@@ -187,3 +187,39 @@ def test_a_step_of_a_module_that_gives_numbers_in_a_container(
 ) -> None:
     files = {"fit.py": STEPS.format(net=net, guard=guard, returned=returned)}
     assert any("TLK201" in one for one in Project(tmp_path, files).found()) is told
+
+
+DEPTHS = """
+    import torch
+    from torch import nn
+
+    class Well(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.depth = nn.Linear(3, 1)
+
+        def forward(self, places):
+            return self.depth(places).sum()
+
+    def depths(well: Well, rows):
+        well.eval()
+        for row in rows:
+            places = row.requires_grad_(True)
+            yield places, well(places)
+"""
+
+
+@pytest.mark.parametrize(
+    ("pull", "is_told"),
+    [
+        ("for place, depth in depths(well, rows):\n        yield torch.autograd.grad(depth, place)[0]", False),
+        ("yield from (torch.autograd.grad(depth, place)[0] for place, depth in depths(well, rows))", False),
+        ("for place, depth in depths(well, rows):\n        yield depth.item()", True),
+    ],
+)
+def test_what_a_generator_gives_is_differentiated_where_it_is_gone_through(
+    tmp_path: Path, pull: str, is_told: bool
+) -> None:
+    pulls = f"import torch\nfrom depths import depths\n\ndef pulls(well, rows):\n    {pull}\n"
+    project = Project(tmp_path, {"depths.py": DEPTHS, "pulls.py": pulls})
+    assert any("TLK201" in one for one in project.found("depths.py", "pulls.py")) == is_told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from torchlint.frameworks import Holds, method_names
@@ -80,7 +80,7 @@ class _File:
 
     Attributes:
         runs: its backwards.
-        returned: what its functions return.
+        returned: what its functions return, or yield.
     """
 
     def __init__(self, tree: ast.Module) -> None:
@@ -102,14 +102,19 @@ class _File:
             started = _started(node)
             if started:
                 self.runs.append(_Use(started, scope, branches, (node.lineno, node.col_offset)))
-        elif isinstance(node, ast.Return) and node.value is not None and scope:
+        elif isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and node.value is not None and scope:
             self.returned.append(_Use((node.value,), scope, branches, (node.lineno, node.col_offset)))
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             values = (node.value, node.target) if isinstance(node, ast.AugAssign) else (node.value,)
-            use = _Use(values, scope, branches, (node.lineno, node.col_offset))
-            for name in {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}:
-                self._assigned[scope, name].append(use)
+            self._assign(targets, _Use(values, scope, branches, (node.lineno, node.col_offset)))
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            position = (node.target.lineno, node.target.col_offset)
+            self._assign([node.target], _Use((node.iter,), scope, branches, position))
+
+    def _assign(self, targets: Sequence[ast.expr], use: _Use) -> None:
+        for name in {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}:
+            self._assigned[use.scope, name].append(use)
 
     def comes_of(self, use: _Use, names: Set[str]) -> bool:
         """Whether what is used is computed from what a call of one of ``names`` returns."""
