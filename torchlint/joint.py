@@ -39,7 +39,7 @@ def line_seen_from(joined: Joined, own: int, line: int) -> str:
 
 def is_read_alone_too(joined: Joined, path: str, whole: Findings, given: Set[str]) -> bool:
     """Whether :func:`told` needs what the file ``path`` says by itself; ``given`` are the files that are checked."""
-    return path in whole or _is_one_of_several(joined, path) or not given.issuperset(whole)
+    return path in whole or _is_one_of_several(joined, path) or not whole.keys() <= given
 
 
 def told(joined: Joined, path: str, whole: Findings, alone: Sequence[Diagnostic], given: Set[str]) -> list[Diagnostic]:

@@ -290,7 +290,8 @@ class Calls:
     def properties(self, receiver: Value, cls: Class, name: str) -> list[Function]:
         """What reading ``receiver.name`` runs: a property of ``cls``, or those of subclasses that it leaves it to."""
         own, below = cls.method(name), self._overriding.methods(receiver, cls, name)
-        return [one for one in (below or [own]) if one is not None and one.is_property]
+        read = below or ([own] if own is not None else [])
+        return [one for one in read if one.is_property]
 
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
         """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
