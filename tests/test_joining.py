@@ -524,6 +524,52 @@ def test_what_several_programs_share_is_judged_by_the_whole(tmp_path: Path) -> N
     assert codes(tmp_path, files) == []
 
 
+LEVELLING = """
+    import torch
+    from torch import nn
+
+    class Levelling(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.register_buffer("level", torch.zeros(width))
+
+        def update(self, x):
+            self.level = self.level + 0.1 * (x.mean(dim=0) - self.level)
+
+        def forward(self, x):
+            if self.training:
+                self.update(x)
+            return x - self.level
+"""
+
+LEVELLED = """
+    import torch
+    from levelling import Levelling
+    from torch import nn
+
+    def main(loader):
+        net = nn.Sequential(Levelling(16), nn.Linear(16, 4))
+        optimizer = torch.optim.Adam(net.parameters())
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    if __name__ == "__main__":
+        main(rows())
+"""
+
+
+def test_what_a_shared_file_by_itself_suspects_is_not_said(tmp_path: Path) -> None:
+    files = {"levelling.py": LEVELLING, "early.py": LEVELLED, "late.py": LEVELLED}
+    written(tmp_path, files)
+    alone = check_paths([tmp_path], settings=Settings(notes=True, join=False))
+    assert [f"{Path(one.path).name}: {one.code}" for one in alone] == ["levelling.py: TLK103"]
+    assert codes(tmp_path, files) == []
+
+
 LAYER = """
     from torch import nn
 

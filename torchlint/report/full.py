@@ -9,7 +9,7 @@ from torchlint.report.summary import summary
 from torchlint.report.text import headline
 
 if TYPE_CHECKING:
-    from torchlint.diagnostic import Diagnostic
+    from torchlint.diagnostic import Diagnostic, Evidence
     from torchlint.run import Run
 
 __all__ = ["render"]
@@ -23,7 +23,7 @@ def render(run: Run) -> str:
 
 def _block(diagnostic: Diagnostic, lines: Lines) -> str:
     """One finding, several lines."""
-    shown = [step for step in diagnostic.evidence if step.path is None]
+    shown = _own_steps(diagnostic)
     numbers = [diagnostic.line, *(step.line for step in shown)]
     gutter = len(str(max(numbers)))
     rows = [
@@ -41,6 +41,11 @@ def _block(diagnostic: Diagnostic, lines: Lines) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
+def _own_steps(diagnostic: Diagnostic) -> list[Evidence]:
+    """The steps of the evidence that stand in the finding's own file."""
+    return [step for step in diagnostic.evidence if step.path is None]
+
+
 def _pointed(lines: Lines, gutter: int, line: int, column: int, mark: str) -> list[str]:
     """A source line and, below its ``column`` (from 1), a mark."""
     shown = printable(lines.line(line))
@@ -50,8 +55,7 @@ def _pointed(lines: Lines, gutter: int, line: int, column: int, mark: str) -> li
 
 def _underline(diagnostic: Diagnostic, lines: Lines) -> str:
     """The mark below the finding itself, with what its evidence says of that very line."""
-    own = [step for step in diagnostic.evidence if step.path is None]
-    here = [step.text for step in own if step.line == diagnostic.line]
+    here = [step.text for step in _own_steps(diagnostic) if step.line == diagnostic.line]
     return " ".join(["^" * _reach(diagnostic, lines), "; ".join(here)]).rstrip()
 
 

@@ -78,13 +78,11 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
 
 def doubled_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     """That a function runs such a backward over a parameter, in a file that takes no gradients away."""
-    calls = (b.call for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
-    if (
-        any(call is not None and _creates_graph(facts, call) for call in calls)
-        and next(gradients_freed(facts), None) is None
-    ):
-        roots = (b.root for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
-        yield EffectSummary(EffectKind.DOUBLES, "backward", tuple(map(function.parameters.index, roots)))
+    own = [one for one in facts.graph.backwards if one.function is function and one.root in function.parameters]
+    doubles = any(one.call is not None and _creates_graph(facts, one.call) for one in own)
+    if doubles and next(gradients_freed(facts), None) is None:
+        positions = tuple(function.parameters.index(one.root) for one in own)
+        yield EffectSummary(EffectKind.DOUBLES, "backward", positions)
 
 
 def _left_elsewhere(facts: Facts) -> Iterator[GradientCycle]:

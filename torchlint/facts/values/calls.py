@@ -287,10 +287,9 @@ class Calls:
         """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
         return self._overriding.methods(receiver, cls, method.name) if is_left_open(method) else []
 
-    def properties(self, receiver: Value, cls: Class, name: str) -> list[Function]:
-        """What reading ``receiver.name`` runs: a property of ``cls``, or those of subclasses that it leaves it to."""
-        own, below = cls.method(name), self._overriding.methods(receiver, cls, name)
-        read = below or ([own] if own is not None else [])
+    def properties(self, receiver: Value, cls: Class, name: str, own: Function | None) -> list[Function]:
+        """What reading ``receiver.name`` runs: the ``own`` property of ``cls``, or what it leaves to its subclasses."""
+        read = self._overriding.methods(receiver, cls, name) or ([] if own is None else [own])
         return [one for one in read if one.is_property]
 
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
