@@ -47,10 +47,10 @@ class IterationBuilder(Context):
                 return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
             elif callee.op is Op.ATTRIBUTE and len(iterable.inputs) == 1:
                 if callee.name == "items":
-                    held = self.make_element(callee.inputs[0], None, name="values")
+                    held = self._listed(iterable, None)
                     return self._pair(self.make(Op.CONSTANT, (), None), held, key)
                 if callee.name == "values":
-                    return self.make_element(callee.inputs[0], key, name="values")
+                    return self._listed(iterable, key)
                 if callee.name == "keys":
                     return self.make(Op.CONSTANT, (), None)
         if iterable.op is Op.PHI and iterable.syntax is not None and iterable.inputs:
@@ -63,6 +63,12 @@ class IterationBuilder(Context):
         counted = self.make(Op.EXTERNAL, (), inputs[0].syntax, name="builtins.range")
         kept = [(key, value) for key, value in zip(keys, inputs, strict=True) if not isinstance(key, str)][1:]
         return [counted, *(value for _, value in kept)], [None, *(key for key, _ in kept)]
+
+    def _listed(self, call: Value, key: int | None) -> Value:
+        """What a dict holds that is asked for its items or values, for all that is known here of what is asked."""
+        held = self.make_element(call.callee.inputs[0], key, name="values")
+        self.graph.listings[held] = call
+        return held
 
     def _number(self) -> Value:
         """What counts."""

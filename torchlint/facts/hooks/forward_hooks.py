@@ -120,7 +120,7 @@ class Hooks:
             if function is not None:
                 function.open()
                 bound = isinstance(atom, Instance) or (isinstance(atom, FunctionReference) and atom.bound)
-                parameters = function.parameters[1 if bound else 0 :]
+                parameters = function.for_arguments(bound=bound)
                 filled = dict(zip(parameters, given, strict=False))
                 filled |= {p: named[p.name] for p in parameters if p.name in named}
                 yield function, [p for p in parameters if p not in filled], filled

@@ -92,7 +92,7 @@ def _handed_over(facts: Facts, call: Value) -> Iterable[ThreadWork]:
             function, is_bound = called, True
         else:
             continue
-        parameters = function.parameters[1 if is_bound else 0 :]
+        parameters = function.for_arguments(bound=is_bound)
         modules = [p for p, value in zip(parameters, given, strict=False) if _gives_network(facts, value)]
         yield ThreadWork(call, function, frozenset(modules), owned)
 

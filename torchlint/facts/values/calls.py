@@ -328,7 +328,7 @@ class Calls:
         for atom in sorted_values(self.solution.of(value.arguments[0])) if value.arguments else ():
             if isinstance(atom, FunctionReference):
                 atom.function.open()
-                given = atom.function.parameters[1 if atom.bound else 0 :][:1]
+                given = atom.function.for_arguments(bound=atom.bound)[:1]
                 self._run(value, atom.function, dict.fromkeys(given, value.callee.inputs[0]))
         return frozenset([module])
 
@@ -352,7 +352,7 @@ class Calls:
         for atom in sorted_values(self.solution.of(value.arguments[0])) if value.arguments else ():
             if isinstance(atom, FunctionReference):
                 atom.function.open()
-                binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])
+                binding = dict.fromkeys(atom.function.for_arguments(bound=atom.bound))
                 self.solution.set_field(value, None, self._run(value, atom.function, binding))
             elif isinstance(atom, Partial):
                 results = [
@@ -384,7 +384,7 @@ class Calls:
         handed = handed_through(self.solution, caller, call)
         # What stands in another file is what its caller here gives.
         own = call.function.parameters if is_handing_over(self.solution, call) else ()
-        for position, parameter in enumerate(function.parameters[bound:]):
+        for position, parameter in enumerate(function.for_arguments(bound=bound)):
             if binding[parameter] is None or binding[parameter] in own:
                 binding[parameter] = handed.get(parameter.name, handed.get(position))
         if bound and call.callee.op is Op.ATTRIBUTE:

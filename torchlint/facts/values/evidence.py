@@ -183,7 +183,7 @@ class Evidence:
             return
         for atom in self.solution.of(given):
             if isinstance(atom, FunctionReference):
-                for position, parameter in enumerate(atom.function.parameters[1 if atom.bound else 0 :]):
+                for position, parameter in enumerate(atom.function.for_arguments(bound=atom.bound)):
                     if position in row.trained:
                         self._add_contract(parameter, atom.function)
 

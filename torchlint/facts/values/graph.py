@@ -36,7 +36,8 @@ class ValueGraph:
     around, each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
     ``told`` of which class, by its full dotted name, a value or an attribute is annotated to be, and ``told_items`` of
     which the items of a value; ``defaults`` what a ``defaultdict`` has under a key that is new, one value for all of
-    them; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
+    them; ``listings`` which call, ``table.items()`` or ``table.values()``, an ELEMENT is taken out of that is read as one
+    of the table itself; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
     are told what becomes of whatever they pass.
     """
 
@@ -62,6 +63,7 @@ class ValueGraph:
     told: dict[Value | Place, str] = field(default_factory=dict)
     told_items: dict[Value, str] = field(default_factory=dict)
     defaults: dict[Value, Value] = field(default_factory=dict)
+    listings: dict[Value, Value] = field(default_factory=dict)
     foreign: Foreign = field(default_factory=Foreign)
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)

@@ -113,4 +113,4 @@ def _is_at_event(call: Value, row: Row) -> bool:
 
 def receiving_parameter(function: Function, *, bound: bool) -> Value | None:
     """The parameter of a handler that gets the object which calls it; one without parameters is called without."""
-    return next(iter(function.parameters[1 if bound else 0 :]), None)
+    return next(iter(function.for_arguments(bound=bound)), None)

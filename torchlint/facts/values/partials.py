@@ -93,7 +93,7 @@ def hand_to_thread(solution: Solution, call: Value, task: Value, given: Sequence
         atom.function.open()  # it may be of another file, and nobody calls it by itself
         if call.callee.name in FOR_EACH_ITEM:
             continue
-        for parameter, one in zip(atom.function.parameters[1 if atom.bound else 0 :], given, strict=False):
+        for parameter, one in zip(atom.function.for_arguments(bound=atom.bound), given, strict=False):
             solution.watch(one, call)
             _give_objects(solution, parameter, one)
 
@@ -122,7 +122,7 @@ def bind(
         makers: the calls of ``functools.partial`` that gave it arguments before, the innermost first.
     """
     if function.is_altered:
-        return dict.fromkeys(function.parameters[1 if bound else 0 :])
+        return dict.fromkeys(function.for_arguments(bound=bound))
     offset = 1 if bound else 0
     positional: dict[int, Value] = {}
     named: dict[str, Value] = {}

@@ -238,6 +238,10 @@ class Function:
             around = around.parent
         return around is outer
 
+    def for_arguments(self, *, bound: bool) -> list[Value]:
+        """The parameters that take a call's arguments: all but ``self`` where it is called on an object."""
+        return self.parameters[1 if bound else 0 :]
+
     @property
     def yielding_loops(self) -> list[Loop]:
         """The loops in whose turns a generator yields; nothing for what is no generator."""

@@ -54,6 +54,7 @@ from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.narrowed import narrowed
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
+from torchlint.facts.values.own_listings import listed_by_own
 from torchlint.facts.values.own_operators import given_by_own
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.told_modules import OWN_PARTS
@@ -358,6 +359,9 @@ def _has_places(solution: Solution, container: Value, reader: Value) -> bool:
 def _item_of_instance(solution: Solution, value: Value, atom: Instance, key: str | int | None) -> Abstract:
     """An item of an object whose class says what that is, or is a container itself."""
     is_subscript = value.op is Op.SUBSCRIPT
+    listed = listed_by_own(solution, value, atom)
+    if listed is not None:
+        return listed
     if fields := fields_of_record(atom.cls, key):
         return join(solution.read(Place(atom.cls.root(), field), value) for field in fields)
     method = atom.cls.method("__getitem__" if is_subscript else "__iter__")
