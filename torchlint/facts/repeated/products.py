@@ -255,8 +255,7 @@ class Products:
             return None
         given = self._put_together(value)
         if given:
-            items = (choice for item in given for choice in choices(item) if choice.op is Op.CALL)
-            return max(_known(self._fresh_choice(item, function) for item in items), key=_weight, default=None)
+            return max(_known(self._fresh(item, function) for item in given), key=_weight, default=None)
         while value.op is Op.CALL:
             product = self.of(value)
             if product is not None:
