@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Reset, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.sizes import COMPREHENSIONS
 from torchlint.facts.values.solve import Solution
 
 MADE = (Op.CONTAINER, Op.CALL, Op.OPERATION)
@@ -283,6 +284,7 @@ class Lifetimes:
         seen.add(allocation)
         around = (container for container in self._kept_in.get(allocation, ()) if container not in seen)
         outer = [container for container in around if not _is_made_within(container, allocation.loop)]
+        outer = [container for container in outer if not _shows(container, allocation)] or outer
         if outer:
             return [position for container in outer for position in self._births(container, seen)]
         begun = [place.owner for place in self._begun_at.get(allocation, ())] if allocation.op in MADE else []
@@ -406,6 +408,11 @@ def _encloses(reset: _Position, at: _Position) -> bool:
     if reset.function is not at.function:
         return False
     return reset.loop is None or (at.loop is not None and reset.loop in at.loop.around())
+
+
+def _shows(container: Value, item: Value) -> bool:
+    """``(table[name] for name in names)``: whether a comprehension has a container that something else holds."""
+    return isinstance(container.syntax, COMPREHENSIONS) and item not in container.inputs
 
 
 def _is_made_within(container: Value, loop: Loop | None) -> bool:

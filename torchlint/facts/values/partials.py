@@ -149,7 +149,7 @@ def bind(
     }
     if call is not None and call.op is Op.CALL and None in call.keys[1:]:
         binding |= passed_by_star(call, function, offset, set(named))
-    if not named and function.parameters and star_of(function.parameters[-1]) == "**" and call is not None:
+    if function.parameters and star_of(function.parameters[-1]) == "**" and call is not None:
         spread = spread_as(call, "**")
         binding[function.parameters[-1]] = spread[0] if len(spread) == 1 else None
     return binding
