@@ -216,7 +216,7 @@ class Copies:
         return stays and any(map(self._is_state, _bases(base)))
 
     def _is_model_or_state(self, value: Value) -> bool:
-        if self._is_state(value):
+        if self._is_state(value) or self._has_state(value, DEPTH):
             return True
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and _goes_to_host(value):
             return False
@@ -226,6 +226,17 @@ class Copies:
             or is_optimizer(atom)
             for atom in self.solution.final(value)
         )  # fmt: skip
+
+    def _has_state(self, value: Value, depth: int) -> bool:
+        """``{"net": net.state_dict(), "epoch": epoch}``, or what a function gives that puts one together."""
+        if depth == 0:
+            return False
+        parts = [item for _, item in self.solution.held.get(value, ())] if value.op is Op.CONTAINER else []
+        if value.op is Op.CALL:
+            parts = [one.result for one in self.solution.functions_of(value) if one.result is not None]
+        elif value.op is Op.PHI:
+            parts = list(value.inputs)
+        return any(self._is_state(part) or self._has_state(part, depth - 1) for part in parts)
 
     def _is_state(self, value: Value) -> bool:
         """``model.state_dict()``, ``list(model.parameters())``."""

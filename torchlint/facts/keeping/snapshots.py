@@ -180,14 +180,21 @@ class _Search:
         return any(made in call.arguments and bool(self.solution.functions_of(call)) for call in calls)
 
     def _subject(self, copy: Value) -> str:
-        """``model`` of ``copy.deepcopy(model.state_dict())``."""
+        """``model`` of ``copy.deepcopy(model.state_dict())``, ``trainer.snapshot()`` of what a function gives."""
         if not isinstance(copy.syntax, cst.Call) or not copy.syntax.args:
             return ""
-        node: cst.BaseExpression = copy.syntax.args[0].value
+        node = written = copy.syntax.args[0].value
         while isinstance(node, cst.Call | cst.Attribute) and dotted(node) is None:
             node = node.func if isinstance(node, cst.Call) else node.value
         owner, _, last = (dotted(node) or "").rpartition(".")
-        return owner if last in STATES else dotted(node) or ""
+        if last in STATES:
+            return owner
+        is_given = isinstance(written, cst.Call) and written.func is node and any(map(self._gives, copy.arguments[:1]))
+        return self.facts.shortly(written) if is_given else dotted(node) or ""
+
+    def _gives(self, value: Value) -> bool:
+        """Whether a value is what a function of the file gives."""
+        return bool(self.solution.functions_of(value))
 
 
 def is_cut(store: Store) -> bool:
