@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.building.guards import SETTERS, SWITCHES
 from torchlint.facts.guards.guard_names import Guard, Guards
-from torchlint.facts.turns.handoffs import is_network, lazy_work, runs_forward, thread_work
+from torchlint.facts.turns.handoffs import KEEPS_GENERATOR, is_network, lazy_work, runs_forward, thread_work
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.syntax.tree import walk_scope
@@ -30,9 +30,6 @@ SUSPENDING = ("contextmanager", "fixture")
 
 HOPS = 3
 """How many callers up the guard around a hand-over to another thread is looked for."""
-
-KEEPS_GENERATOR = frozenset(["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"])
-"""Decorators after which a generator function is still one, and what it yields goes to whoever iterates."""
 
 
 class Idle(Enum):

@@ -35,6 +35,9 @@ PASSING_ON = LAZY | {
 }  # fmt: skip
 """Iterators over iterators: they consume what they are given when they are consumed themselves."""
 
+KEEPS_GENERATOR = frozenset(["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"])
+"""Decorators after which a generator function is still one, and what it yields goes to whoever iterates."""
+
 DEPTH = 3
 """How many calls deep a forward is looked for."""
 
@@ -204,7 +207,7 @@ def lazy_work(facts: Facts) -> list[LazyWork]:
     for value in facts.graph.values:
         if value.mode is not Mode.OFF or not (value.op is Op.CONTAINER or value.op is Op.CALL):
             continue
-        work = _of_expression(facts, value) if value.op is Op.CONTAINER else _of_map(facts, value)
+        work = _of_expression(facts, value) if value.op is Op.CONTAINER else _of_call(facts, value)
         if work is None:
             continue
         consumed, consumer = _consumed_outside(facts, value)
@@ -228,6 +231,24 @@ def _evaluated_later(node: cst.GeneratorExp) -> list[cst.CSTNode]:
     """All of a generator expression but its first iterable, which is evaluated on the spot."""
     parts: list[cst.CSTNode] = [node.elt, *node.for_in.ifs]
     return parts if node.for_in.inner_for_in is None else [*parts, node.for_in.inner_for_in]
+
+
+def _of_call(facts: Facts, value: Value) -> tuple[Function, ...] | None:
+    """What a CALL gives that runs forwards each time it is asked for an item, None for all else."""
+    functions = tuple(facts.solution.functions_of(value))
+    if not functions:
+        return _of_map(facts, value)
+    is_lazy = all(map(_computes_when_asked, functions))
+    return functions if is_lazy and any(_is_work(facts, one) for one in functions) else None
+
+
+def _computes_when_asked(function: Function) -> bool:
+    """Whether a generator computes its first item when it is asked for it, in the mode of who asks.
+
+    Not one that a decorator guards, which holds then as well, or that a decorator makes something else of.
+    """
+    is_plain = function.guard is Mode.INHERITED and KEEPS_GENERATOR.issuperset(function.decorators)
+    return is_plain and function.is_generator and not function.is_async
 
 
 def _of_map(facts: Facts, value: Value) -> tuple[Function, ...] | None:
