@@ -127,7 +127,8 @@ class _Search:
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
         brought = self._brought(item)
-        if self.flows.is_trained_on(made) or not self.gathering.is_over_data(by, item):
+        is_long = self.gathering.is_over_data(by, item) or self.gathering.is_until_enough(by, made)
+        if self.flows.is_trained_on(made) or not is_long:
             return
         if isinstance(by, Loop) and (cuts_samples(by) or self._is_recurrent(item, by)):
             return  # the pieces, or the steps, of one sample, as long as that is

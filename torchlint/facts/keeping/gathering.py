@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.keeping.bases import WHOLE
+from torchlint.facts.keeping.samplings import Samplings
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.data_passes import cutting, is_over_data
 from torchlint.facts.turns.disk_passes import goes_over_disk
@@ -47,6 +49,7 @@ class Gathering:
         self.extents = facts.extents
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.repetitions = facts.repetitions
+        self._samplings = Samplings(facts)
         self._yielded: dict[Function, Sequence[int]] = {}
 
     def position(self, store: Store) -> Value:
@@ -132,13 +135,13 @@ class Gathering:
         """What repeats a call for one batch after the other; None for epochs, layers and a few cases."""
         repetition = self.repetitions.of(call)
         if repetition is not None:
-            return repetition if repetition.turn is not Turn.HOLDS else None
+            return repetition if repetition.turn is not Turn.HOLDS else self._of_samples(repetition)
         chain: tuple[Value, ...] = (call,)
         while len(chain) <= HOPS:  # also where it stands in a branch: what began in the first turn goes on in the next
             at = chain[-1]
             for loop in at.loop.around() if at.loop is not None else ():
                 if self.repetitions.turn(loop) is Turn.HOLDS:
-                    return None
+                    return self._of_samples(Repetition(loop, Turn.HOLDS, chain))
                 if self.is_pass(loop):
                     return Repetition(loop, Turn.INFERS, chain)
             if is_called_each_step(at.function):
@@ -148,6 +151,12 @@ class Gathering:
                 break
             chain = (*chain, callers[0])
         return None
+
+    def _of_samples(self, repetition: Repetition) -> Repetition | None:
+        """A pass whose turns hold no epoch, but make one output in many steps of their own; None for any other."""
+        by = repetition.by
+        is_pass = isinstance(by, Loop) and self._samplings.makes_one_each_turn(by)
+        return replace(repetition, turn=Turn.INFERS) if is_pass else None
 
     def is_pass(self, loop: Loop) -> bool:
         """Whether each turn of ``loop`` is a batch: a turn that infers, or that calls a method of a module."""
@@ -249,14 +258,19 @@ class Gathering:
         gives_up = bool(resets) and all(reset.is_item for reset in resets) and self._is_asked_for_length(made[0])
         return made[0] if gives_up else None
 
+    def is_until_enough(self, by: Loop | Function, made: Value) -> bool:
+        """``while len(images) < wanted:``, whether a loop goes on until a container has enough."""
+        test = by.syntax.test if isinstance(by, Loop) and isinstance(by.syntax, cst.While) else None
+        asked = {call.syntax for call in self._lengths_of(made)} if test is not None else set()
+        return test is not None and any(node in asked for node in walk(test))
+
+    def _lengths_of(self, made: Value) -> Iterator[Value]:
+        lengths = (call for call in self.facts.calls() if call.callee.name == "builtins.len" and call.arguments)
+        yield from (call for call in lengths if made in allocations_of(self.solution, call.arguments[0]))
+
     def _is_asked_for_length(self, made: Value) -> bool:
         """``if len(self.rows) > self.most:``"""
-        lengths = (call for call in self.facts.calls() if call.callee.name == "builtins.len" and call.arguments)
-        return any(
-            made in allocations_of(self.solution, call.arguments[0])
-            and any(user.op is Op.COMPARISON for user in call.users)
-            for call in lengths
-        )
+        return any(user.op is Op.COMPARISON for call in self._lengths_of(made) for user in call.users)
 
     def _resets_within(self, made: list[Value], repetition: Repetition) -> list[Reset]:
         """What takes something out of one of the containers in each turn."""
