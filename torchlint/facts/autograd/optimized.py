@@ -71,6 +71,8 @@ class Optimized:
 
     def _behind(self, value: Value) -> list[Value]:
         """The values that may be the same object, one step back."""
+        if value.op is Op.ATTRIBUTE and (read := self.solution.functions_of(value)):
+            return [one.result for one in read if one.result is not None]  # of a property
         stored = stored_at(self.solution, value)
         if stored:
             return stored

@@ -235,10 +235,10 @@ def _evaluated_later(node: cst.GeneratorExp) -> list[cst.CSTNode]:
 
 def _of_call(facts: Facts, value: Value) -> tuple[Function, ...] | None:
     """What a CALL gives that runs forwards each time it is asked for an item, None for all else."""
-    functions = tuple(facts.solution.functions_of(value))
-    if not functions:
+    if value.callee.op is Op.EXTERNAL:
         return _of_map(facts, value)
-    is_lazy = all(map(_computes_when_asked, functions))
+    functions = tuple(facts.solution.functions_of(value))
+    is_lazy = bool(functions) and all(map(_computes_when_asked, functions))
     return functions if is_lazy and any(_is_work(facts, one) for one in functions) else None
 
 
@@ -252,7 +252,7 @@ def _computes_when_asked(function: Function) -> bool:
 
 
 def _of_map(facts: Facts, value: Value) -> tuple[Function, ...] | None:
-    if value.callee.op is not Op.EXTERNAL or value.callee.name not in LAZY or not value.arguments:
+    if value.callee.name not in LAZY or not value.arguments:
         return None
     task = value.arguments[0]
     atoms = sorted_values(facts.solution.final(task))
