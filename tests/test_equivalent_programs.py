@@ -20,6 +20,7 @@ KNOWN = {
     "TLK110-clean_codes_of_several_graphs": "with_iterators",  # parameters that `next` draws are not those of a network
     "TLK201-leak_margin_returned_as_tensor": "with_bodies_in_functions",  # its caller is told to be the evaluation
     "TLK104-leak_memory_read_without_gradients": "with_bodies_in_functions",  # a state that a helper gives back
+    "TLK401-leak_pictures_for_each_batch": "with_bodies_in_functions",  # what a helper joins to what it is given
     "TLK401-leak_embeddings_added_to_a_list": "with_iterators",  # `while True:` is no pass over data
     "TLK303-leak_watched_every_few_epochs": "with_iterators",  # nor is it a loop of epochs
     "TLK401-leak_columns_by_name": "with_a_generator",  # nor is what a generator yields of what `items` gives
