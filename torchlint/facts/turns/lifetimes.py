@@ -398,6 +398,7 @@ class Lifetimes:
         table: dict[Value, list[Store]] = defaultdict(list)
         for store in self.solution.graph.stores:
             is_default = store.call is not None and store.call.callee.name == "setdefault"
+            is_default = is_default or (store.kind is Kind.INSERT and store.function.name == "__missing__")
             if store.value.op is Op.CALL and (is_default or store.value in self.solution.graph.beginnings):
                 table[store.value].append(store)
         return table
