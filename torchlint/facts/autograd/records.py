@@ -19,8 +19,8 @@ from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.autograd.written_buffers import buffers_of, is_trained_on, whole_of
+from torchlint.facts.turns.births import MADE
 from torchlint.facts.turns.handoffs import origins
-from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value

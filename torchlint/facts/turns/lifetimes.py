@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.births import Births, Position
 from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import ClassReference, Container, sorted_values
+from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Reset, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.reaching import reached
-from torchlint.facts.values.sizes import COMPREHENSIONS
 from torchlint.facts.values.solve import Solution
-
-MADE = (Op.CONTAINER, Op.CALL, Op.OPERATION)
-"""What makes a holder where it runs."""
 
 HOPS = 6
 """How many callers up a holder's life is followed."""
-
-
-@dataclass(frozen=True)
-class _Position:
-    function: Function
-    loop: Loop | None
 
 
 class Lifetimes:
@@ -39,18 +29,19 @@ class Lifetimes:
         self.solution = solution
         self.flows = flows
         self.steps = steps
+        self.births = Births(solution)
         self._anew: dict[Store, bool] = {}
 
-    def _resets(self, home: Place | Value, *, wholly: bool = False) -> Iterator[_Position]:
+    def _resets(self, home: Place | Value, *, wholly: bool = False) -> Iterator[Position]:
         """Where a holder is cleared, be it of one item, or given something else without a graph."""
-        yield from (_Position(s.function, s.loop) for s in self._assigned.get(home, ()) if self._is_anew(s))
+        yield from (Position(s.function, s.loop) for s in self._assigned.get(home, ()) if self._is_anew(s))
         yield from self._cleared.get(home, ())
         yield from self._thinned.get(home, ()) if not wholly else ()
 
-    def _cuts(self, home: Place | Value) -> Iterator[_Position]:
+    def _cuts(self, home: Place | Value) -> Iterator[Position]:
         """Where a holder is cleared, or given something without a graph, be it what it held."""
         assigned = self._assigned.get(home, ())
-        yield from (_Position(s.function, s.loop) for s in assigned if not self.flows.carries(s.value))
+        yield from (Position(s.function, s.loop) for s in assigned if not self.flows.carries(s.value))
         yield from self._cleared.get(home, ())
         yield from self._thinned.get(home, ())
 
@@ -66,23 +57,23 @@ class Lifetimes:
         return table
 
     @cached_property
-    def _cleared(self) -> dict[Place | Value, list[_Position]]:
+    def _cleared(self) -> dict[Place | Value, list[Position]]:
         """Where each holder is cleared."""
         table = self._reset_by(reset for reset in self.solution.graph.resets if not reset.is_thrown_away)
         for place, function, loop in self.solution.graph.foreign.resets:
-            table[place].append(_Position(function, loop))
+            table[place].append(Position(function, loop))
         return table
 
     @cached_property
-    def _thinned(self) -> dict[Place | Value, list[_Position]]:
+    def _thinned(self) -> dict[Place | Value, list[Position]]:
         """Where some of what a holder has is thrown away."""
         return self._reset_by(reset for reset in self.solution.graph.resets if reset.is_thrown_away)
 
-    def _reset_by(self, resets: Iterable[Reset]) -> dict[Place | Value, list[_Position]]:
-        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+    def _reset_by(self, resets: Iterable[Reset]) -> dict[Place | Value, list[Position]]:
+        table: dict[Place | Value, list[Position]] = defaultdict(list)
         for reset in resets:
             for target in homes_of(self.solution, reset.holder):
-                table[target].append(_Position(reset.function, reset.loop))
+                table[target].append(Position(reset.function, reset.loop))
         return table
 
     @cached_property
@@ -137,11 +128,11 @@ class Lifetimes:
         # One that is begun where an attribute has nothing is that attribute, be it read before a condition on it.
         homes = [
             *homes,
-            *(place for home in homes if isinstance(home, Value) for place in self._begun_at.get(home, ())),
+            *(place for home in homes if isinstance(home, Value) for place in self.births.begun_at.get(home, ())),
         ]
         ends = self._cuts if chained else partial(self._resets, wholly=wholly)
         resets = [end for home in homes for end in ends(home) if begun_in is None or end.function is not begun_in]
-        resets += [_Position(owner, None) for home in homes if (owner := self._owner_of_local(home)) is not None]
+        resets += [Position(owner, None) for home in homes if (owner := self._owner_of_local(home)) is not None]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.
         staying = [
@@ -150,12 +141,12 @@ class Lifetimes:
             if not any(user.op is Op.OPERATION for user in made.users) and not self._takes_over(made)
         ]
         for made in staying or containers:
-            resets += self._births(made, set())
+            resets += self.births.of(made)
         if given is not None:
             resets += self._births_of_given(given[0], HOPS)
             resets += self._births_of_outputs(given[0])
         return self._outlives(
-            _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
+            Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
 
     def homes_around(self, homes: list[Place | Value]) -> list[Place | Value]:
@@ -164,7 +155,7 @@ class Lifetimes:
         Nothing where it is emptied instead, and for one that nothing else has.
         """
         made = [home for home in homes if isinstance(home, Value)]
-        around = [one for one in reached(made, lambda value: self._kept_in.get(value, ())) if one not in made]
+        around = [one for one in reached(made, lambda value: self.births.kept_in.get(value, ())) if one not in made]
         if not around or any(self._cleared.get(home) or self._thinned.get(home) for home in homes):
             return []
         places = [place for place, values in self.solution.stored.items() if not set(values).isdisjoint(around)]
@@ -226,30 +217,30 @@ class Lifetimes:
             return False
         return not any(loop.function is function and self.steps.is_step(loop) for loop in self.solution.graph.loops)
 
-    def _births_of_given(self, parameter: Value, hops: int) -> list[_Position]:
+    def _births_of_given(self, parameter: Value, hops: int) -> list[Position]:
         """Where what is passed for a parameter is made, or drawn from what a loop runs over."""
-        made: list[_Position] = []
+        made: list[Position] = []
         for call, passed in self.solution.callers.get(parameter.function, {}).items():
             given = passed.get(parameter)
             value = given.unnarrowed() if given is not None else None
             if value is not None and value.op is Op.PARAMETER and hops:
                 made += self._births_of_given(value, hops - 1)
             elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:
-                made += [_Position(value.function, value.loop)] if value.function is call.function else []
+                made += [Position(value.function, value.loop)] if value.function is call.function else []
         return made
 
-    def _births_of_outputs(self, origin: Value) -> list[_Position]:
+    def _births_of_outputs(self, origin: Value) -> list[Position]:
         """Where modules make what they give, such as an output with a loss: another object for each call."""
         calls = origin.inputs if origin.op is Op.PHI else (origin,)
         is_output = all(call.op is Op.CALL and self.steps.calls_module(call) for call in calls)
-        return [_Position(call.function, call.loop) for call in calls] if is_output else []
+        return [Position(call.function, call.loop) for call in calls] if is_output else []
 
     def passes_without(
         self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]
     ) -> bool:
         """Whether a step around this position may end without running one of ``positions``."""
-        resets = {_Position(*position) for position in positions}
-        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set(), self.steps.is_step)
+        resets = {Position(*position) for position in positions}
+        return self._outlives(Position(function, loop), self._lifted(resets), HOPS, set(), self.steps.is_step)
 
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
@@ -279,65 +270,15 @@ class Lifetimes:
             for method in ending
         )  # fmt: skip
 
-    def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
-        """Where a container was made; for one that is kept in another, where that one was made."""
-        seen.add(allocation)
-        around = (container for container in self._kept_in.get(allocation, ()) if container not in seen)
-        outer = [container for container in around if not _is_made_within(container, allocation.loop)]
-        outer = [container for container in outer if not _shows(container, allocation)] or outer
-        if outer:
-            return [position for container in outer for position in self._births(container, seen)]
-        begun = [place.owner for place in self._begun_at.get(allocation, ())] if allocation.op in MADE else []
-        if begun:
-            return [_Position(made.function, made.loop) for owner in begun for made in self._objects_of.get(owner, ())]
-        return [_Position(allocation.function, allocation.loop)] if allocation.op in MADE else []
-
-    @cached_property
-    def _begun_at(self) -> dict[Value, list[Place]]:
-        """What is made only where an attribute or a global has nothing yet, with these.
-
-        It lives as long as the object: ``if not hasattr(self, "rows"): self.rows = []``.
-        """
-        graph, table = self.solution.graph, defaultdict[Value, list[Place]](list)
-        for store in graph.stores:
-            if store.kind is Kind.ASSIGN and store.value in graph.beginnings:
-                places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
-                lasting = (one for one in places if isinstance(one.owner, Class) or one.owner is graph.module)
-                table[store.value] += lasting
-        return table
-
-    @cached_property
-    def _objects_of(self) -> dict[Function | Class | Value, list[Value]]:
-        """The calls that make objects, by the root of their class."""
-        table: dict[Function | Class | Value, list[Value]] = defaultdict(list)
-        for call in self.solution.graph.of(Op.CALL):
-            for atom in sorted_values(self.solution.final(call.callee)):
-                if isinstance(atom, ClassReference):
-                    table[atom.cls.root()].append(call)
-        return table
-
     def _is_object_of_live(self, value: Value) -> bool:
         """Whether a value is an object of the file that is made of a tensor with a graph."""
         is_made = value.op is Op.CALL and any(isinstance(a, ClassReference) for a in self.solution.final(value.callee))
         return is_made and any(self.flows.live(argument) is not None for argument in value.arguments)
 
-    @cached_property
-    def _kept_in(self) -> dict[Value, list[Value]]:
-        """For each container, the containers into which it is put; the pair that ``items()`` gives is nobody's home."""
-        table: dict[Value, list[Value]] = defaultdict(list)
-        for container, items in self.solution.held.items():
-            if container.op is Op.CONTAINER and container.syntax is None:
-                continue
-            for _, item in items:
-                for atom in sorted_values(self.solution.final(item)):
-                    if isinstance(atom, Container) and atom.allocation is not container:
-                        table[atom.allocation].append(container)
-        return table
-
     def _outlives(
         self,
-        at: _Position,
-        resets: set[_Position],
+        at: Position,
+        resets: set[Position],
         hops: int,
         seen: set[Function],
         is_step: Callable[[Loop], bool],
@@ -353,13 +294,13 @@ class Lifetimes:
         if not callers:
             return self.steps.is_repeated(at.function)
         return any(
-            self._outlives(_Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, is_step)
+            self._outlives(Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, is_step)
             for call in sorted(callers, key=lambda value: value.index)
         )
 
-    def _lifted(self, resets: Iterable[_Position]) -> set[_Position]:
+    def _lifted(self, resets: Iterable[Position]) -> set[Position]:
         """The positions of resets, and of the calls that lead to them, but for those by which something begins."""
-        found: set[_Position] = set()
+        found: set[Position] = set()
         frontier = set(resets)
         for _ in range(HOPS):
             found |= frontier
@@ -371,14 +312,14 @@ class Lifetimes:
             } - found
         return found
 
-    def _led_to_by(self, call: Value, function: Function) -> list[_Position]:
+    def _led_to_by(self, call: Value, function: Function) -> list[Position]:
         """Where a CALL of ``function`` sets things anew: an object that is made only for what has none is no new one.
 
         ``self.sums.setdefault(name, Sum())``: its sum is set anew where the dictionary is, or is emptied.
         """
         stores = self._firsts.get(call, ()) if function.name == "__init__" else ()
         if not stores:
-            return [_Position(call.function, call.loop)]
+            return [Position(call.function, call.loop)]
         homes = [
             home
             for store in stores
@@ -387,9 +328,9 @@ class Lifetimes:
         found = [end for home in homes for end in self._resets(home)]
         for home in homes:
             if isinstance(home, Value):
-                found += self._births(home, set())
+                found += self.births.of(home)
             elif isinstance(home.owner, Class):
-                found += [_Position(made.function, made.loop) for made in self._objects_of.get(home.owner, ())]
+                found += [Position(made.function, made.loop) for made in self.births.objects_of.get(home.owner, ())]
         return found
 
     @cached_property
@@ -404,19 +345,8 @@ class Lifetimes:
         return table
 
 
-def _encloses(reset: _Position, at: _Position) -> bool:
+def _encloses(reset: Position, at: Position) -> bool:
     """Whether a reset runs in the same turn of the loops around it as ``at``."""
     if reset.function is not at.function:
         return False
     return reset.loop is None or (at.loop is not None and reset.loop in at.loop.around())
-
-
-def _shows(container: Value, item: Value) -> bool:
-    """``(table[name] for name in names)``: whether a comprehension has a container that something else holds."""
-    return isinstance(container.syntax, COMPREHENSIONS) and item not in container.inputs
-
-
-def _is_made_within(container: Value, loop: Loop | None) -> bool:
-    """Whether a container is made anew in each turn of a loop inside ``loop``, the innermost around what it holds."""
-    around = container.loop.around() if container.loop is not None else []
-    return container.loop is not loop and (loop is None or loop in around) and bool(around)

@@ -36,9 +36,9 @@ class ValueGraph:
     around, each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
     ``told`` of which class, by its full dotted name, a value or an attribute is annotated to be, and ``told_items`` of
     which the items of a value; ``defaults`` what a ``defaultdict`` has under a key that is new, one value for all of
-    them; ``listings`` which call, ``table.items()`` or ``table.values()``, an ELEMENT is taken out of that is read as one
-    of the table itself; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others
-    are told what becomes of whatever they pass.
+    them; ``listings`` out of which call an ELEMENT is taken, ``table.items()`` or ``table.values()``, that is read as
+    one of the table itself; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others are
+    told what becomes of whatever they pass.
     """
 
     module: Function
