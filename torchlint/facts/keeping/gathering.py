@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.bases import WHOLE
 from torchlint.facts.keeping.samplings import Samplings
 from torchlint.facts.turns.changing import changes_with
@@ -196,9 +197,15 @@ class Gathering:
         if not any(map(self.is_pass, function.yielding_loops)):
             return ()
         yielded = choices(function.result)
-        is_row = len(yielded) == 1 and isinstance(yielded[0].syntax, cst.Tuple)
-        items = list(enumerate(yielded[0].inputs)) if is_row else [(WHOLE, one) for one in yielded]
+        row = self._row(yielded[0]) if len(yielded) == 1 else ()
+        items = list(enumerate(row)) if row else [(WHOLE, one) for one in yielded]
         return [key for key, item in items if self.extents.is_output(item) and not self._is_on_host(item)]
+
+    def _row(self, yielded: Value) -> Sequence[Value]:
+        """What a tuple or a record is made of; nothing for anything else."""
+        if isinstance(yielded.syntax, cst.Tuple):
+            return yielded.inputs
+        return yielded.arguments if yielded.op is Op.CALL and makes_record(self.facts, yielded) else ()
 
     def _is_on_host(self, item: Value) -> bool:
         return self.residences is not None and self.residences.of(item) is Residence.HOST
