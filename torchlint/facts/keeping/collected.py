@@ -238,9 +238,9 @@ class _Search:
         is_part = item.op is Op.ELEMENT and item.keys[0] is not None
         turn, key = (item.inputs[0], item.keys[0]) if is_part else (item, WHOLE)
         iterable = turn.inputs[0] if turn.op is Op.ELEMENT and turn.loop is not None else None
-        if iterable is None or turn.loop is None or iterable is not turn.loop.iterable or iterable.op is not Op.CALL:
+        if iterable is None or turn.loop is None or iterable is not turn.loop.iterable:
             return False
-        functions = self.solution.functions_of(iterable)
+        functions = self.gathering.generators(iterable)
         return bool(functions) and all(key in self.gathering.yielded_outputs(one) for one in functions)
 
     def _is_batch(self, item: Value, by: Loop | Function) -> bool:

@@ -178,8 +178,16 @@ class Gathering:
 
     def _draws_outputs(self, iterable: Value) -> bool:
         """Whether a loop draws what a generator yields that runs a model in each of its turns."""
-        sources = (one for one in iterated(iterable) if one.op is Op.CALL)
-        return any(self.yielded_outputs(function) for one in sources for function in self.solution.functions_of(one))
+        return any(self.yielded_outputs(one) for source in iterated(iterable) for one in self.generators(source))
+
+    def generators(self, source: Value) -> Sequence[Function]:
+        """The functions that yield what a loop takes from ``source``, be it what callers give; none where any is not seen.
+
+        ``for name, out in pairs``, of ``collect(predictions(net, loader))``.
+        """
+        calls = list(ends([source], self._passed_as))
+        found = [self.solution.functions_of(call) if call.op is Op.CALL else () for call in calls]
+        return [function for functions in found for function in functions] if all(found) else ()
 
     def yielded_outputs(self, function: Function) -> Sequence[int]:
         """The outputs that a generator, here or in another file, yields in a pass over data, and not on the host.
