@@ -181,7 +181,7 @@ class Gathering:
         return any(self.yielded_outputs(one) for source in iterated(iterable) for one in self.generators(source))
 
     def generators(self, source: Value) -> Sequence[Function]:
-        """The functions that yield what a loop takes from ``source``, be it what callers give; none where any is not seen.
+        """The functions that yield what a loop takes from ``source``, be it what callers give; none if one is not seen.
 
         ``for name, out in pairs``, of ``collect(predictions(net, loader))``.
         """
