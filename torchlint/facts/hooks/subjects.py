@@ -9,6 +9,7 @@ from torchlint.facts.hooks.handles import PASSING
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import given_for_field
 from torchlint.facts.values.solve import Solution
 
 PARTS = frozenset(
@@ -48,6 +49,8 @@ class Subjects:
         return [function.result for function in functions if function.result is not None]
 
     def _one_back(self, chain: tuple[Value, ...], value: Value) -> Sequence[Value]:
+        if value.op is Op.ATTRIBUTE and (given := given_for_field(self.solution, value)) is not None:
+            return given  # what a record is made with lives longer than that
         if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
             return value.inputs[:1]
         if value.op is Op.CONTAINER:
