@@ -135,7 +135,7 @@ class Skipping:
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
             told = (*STEADY, *self._enumerations)
-            if isinstance(node, cst.Call) and node not in on_data and not _is_of_shape(node):
+            if isinstance(node, cst.Call) and node not in on_data and not (_is_of_shape(node) or _asks_by_name(node)):
                 if not (dotted(node.func) or "").endswith(told):
                     return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
@@ -379,6 +379,11 @@ def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
     added = (node for node in walk(loop) if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.Integer))
     counted |= {path_of(node.target) for node in added}
     return any(isinstance(one.value, cst.Name) and one.value.value in counted for one in call.args)
+
+
+def _asks_by_name(call: cst.Call) -> bool:
+    """``body.get("explain")``: what is written as ``body["explain"]`` where that has to be there."""
+    return _method(call) == "get" and bool(call.args) and isinstance(call.args[0].value, cst.SimpleString)
 
 
 def _is_of_shape(call: cst.Call) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from functools import cached_property
 
@@ -85,13 +86,22 @@ class Extents:
             if value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None:
                 return [value.callee.inputs[0]]
             if value.callee.op is Op.EXTERNAL and torch_api.function(value.callee.name) is not None:
-                return list(value.arguments[:1])
+                return [*value.arguments[:1], *self._written.get(value, ())]
             return [f.result for f in self.solution.functions_of(value) if f.result is not None]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         if value.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.CONTAINER, Op.OPERATION):
             return list(value.inputs)
         return []
+
+    @cached_property
+    def _written(self) -> Mapping[Value, list[Value]]:
+        """What is written into parts of what a CALL makes: ``out = torch.zeros(n, 4)``, ``out[i] = net(x)``."""
+        table = defaultdict[Value, list[Value]](list)
+        for store in self.solution.graph.stores:
+            if store.is_item and store.holder is not None and store.holder.op is Op.CALL:
+                table[store.holder].append(store.value)
+        return table
 
     def is_loss(self, call: Value) -> bool:
         """Whether a CALL calls a loss of torch."""
