@@ -52,7 +52,7 @@ from torchlint.facts.values.loss_forms import (
     losses_of,
     not_drawn,
 )
-from torchlint.facts.values.operations import keeps_graph
+from torchlint.facts.values.operations import derived_in_training, keeps_graph
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.partials import tasks
@@ -131,6 +131,10 @@ class Evidence:
     @cached_property
     def _unseen_layers(self) -> UnseenLayers:
         return UnseenLayers(self.solution)
+
+    @cached_property
+    def _of_training(self) -> frozenset[Value]:
+        return derived_in_training(self.solution.graph)
 
     @cached_property
     def _given_attributes(self) -> GivenAttributes:
@@ -262,7 +266,7 @@ class Evidence:
         if value in seen or value.mode is Mode.OFF:
             return
         seen.add(value)
-        if value in backward.inputs or is_made_a_leaf(value) or is_index(value):
+        if value in backward.inputs or value in self._of_training or is_made_a_leaf(value) or is_index(value):
             return  # here the graph begins, or never comes; what the value was made of needs none
         abstract = self.solution.of(value)
         if abstract and all(map(is_graphless, abstract)) and value is not backward.root:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torchlint import torch_api
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Op, Value, ValueGraph
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.reaching import reached
 
 
 def operation(call: Value) -> torch_api.Operation | None:
@@ -28,3 +29,17 @@ def is_derivative_with_graph(call: Value | None) -> bool:
     if call is None or call.callee.name.rpartition(".")[2] != "grad":
         return False
     return is_true(call.argument(4, "create_graph"))
+
+
+def derived_in_training(graph: ValueGraph) -> frozenset[Value]:
+    """What is computed of ``torch.autograd.grad(y, x, create_graph=self.training)`` where that stands.
+
+    It has a graph while the module trains. That a training goes on with it says nothing of those who evaluate it.
+    """
+    derived = [call for call in graph.of(Op.CALL) if _is_derivative_of_training(call)]
+    return frozenset(reached(derived, lambda value: value.users)) if derived else frozenset()
+
+
+def _is_derivative_of_training(call: Value) -> bool:
+    flag = call.argument(4, "create_graph") if call.callee.name == "torch.autograd.grad" else None
+    return flag is not None and flag.op is Op.ATTRIBUTE and flag.name == "training"

@@ -56,7 +56,8 @@ class UnseenLayers:
         if owner is None or function.is_static or not function.parameters or call.mode is Mode.OFF:
             return False
         is_part = callee.op is Op.ATTRIBUTE and callee.inputs[0] is function.parameters[0]
-        is_imported = callee.op is Op.EXTERNAL and meaning_of(callee.name) is Meaning.UNKNOWN
+        is_unknown = meaning_of(callee.name) is Meaning.UNKNOWN and torch_api.function(callee.name) is None
+        is_imported = callee.op is Op.EXTERNAL and is_unknown
         return (is_part or is_imported) and is_module_class(owner) and any(self._taken_by(call))
 
     def _taken_by(self, call: Value) -> Iterator[Value]:
