@@ -90,3 +90,35 @@ def test_who_is_turned_away_leaves_the_others(declared: str, turned_away: str, b
     text = SERVER.format(declared=declared, turned_away=turned_away, before=before)
     found = check_source(text, settings=Settings(notes=True))
     assert any(one.code == "TLK303" for one in found) is is_told
+
+
+HANDLER = """
+from flask import Flask, request
+from torch import nn
+
+app = Flask(__name__)
+net, kept = nn.Linear(3, 3), {{}}
+
+def note(layer, inputs, output):
+    print(output.mean().item())
+
+@app.route("/answer", methods=["POST"])
+def answer():
+    body = request.get_json()
+    if {asked}:
+        {done}
+    return net(body["rows"]).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "done", "is_told"),
+    [
+        ('body["explain"]', "net.register_forward_hook(note)", True),
+        ('body.get("explain")', "net.register_forward_hook(note)", True),
+        ('kept.get("hook") is None', 'kept["hook"] = net.register_forward_hook(note)', False),
+    ],
+)
+def test_what_a_request_asks_for_is_done_again_and_again(asked: str, done: str, is_told: bool) -> None:
+    found = check_source(HANDLER.format(asked=asked, done=done), settings=Settings(notes=True))
+    assert any(one.code == "TLK303" for one in found) is is_told

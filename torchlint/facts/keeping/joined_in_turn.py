@@ -89,6 +89,8 @@ class JoinedInTurn:
             return False
         if self._is_needed_in_turn(old, call, repetition) or begins_with_numbers(old) or self._is_list(old, call):
             return False
+        if _is_emptied_at_times(old):
+            return False
         return not self._goes_into_next(old, call) and not self._is_filled_as_list(old, call)
 
     def _is_filled(self, old: Value, method: Function) -> bool:
@@ -290,3 +292,9 @@ def _begins(test: cst.If) -> bool:
         (target, *more) = asked.comparisons
         return not more and isinstance(target.operator, cst.Is) and dotted(target.comparator) == "None"
     return isinstance(asked, cst.UnaryOperation) and isinstance(asked.operator, cst.Not)
+
+
+def _is_emptied_at_times(old: Value) -> bool:
+    """Whether some of the turns end with nothing in a variable, which is full then: ``if len(rows) == most: ...``."""
+    left = old.inputs[1:] if old.op is Op.PHI else ()
+    return any(choice.op is Op.CONSTANT and choice.name == "None" for one in left for choice in choices(one))
