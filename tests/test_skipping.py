@@ -116,6 +116,7 @@ def answer():
     [
         ('body["explain"]', "net.register_forward_hook(note)", True),
         ('body.get("explain")', "net.register_forward_hook(note)", True),
+        ('not kept["hook"]', 'kept["hook"] = net.register_forward_hook(note)', False),
         ('kept.get("hook") is None', 'kept["hook"] = net.register_forward_hook(note)', False),
     ],
 )

@@ -134,13 +134,24 @@ class Skipping:
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
-            told = (*STEADY, *self._enumerations)
-            if isinstance(node, cst.Call) and node not in on_data and not (_is_of_shape(node) or _asks_by_name(node)):
-                if not (dotted(node.func) or "").endswith(told):
-                    return True
+            if isinstance(node, cst.Call) and node not in on_data and not self._is_steady(node, branch):
+                return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
         return False
+
+    def _is_steady(self, call: cst.Call, branch: cst.CSTNode) -> bool:
+        """Whether a call in a test gives the same each time, as far as its name says, or what each time brings."""
+        told = (*STEADY, *self._enumerations)
+        return _is_of_shape(call) or self._asks_given(call, branch) or (dotted(call.func) or "").endswith(told)
+
+    def _asks_given(self, call: cst.Call, branch: cst.CSTNode) -> bool:
+        """``body.get("explain")``: what is written as ``body["explain"]`` where that has to be there; no memo."""
+        if _method(call) != "get" or not call.args or not isinstance(call.args[0].value, cst.SimpleString):
+            return False
+        asked = path_of(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        kept = self.bindings.filled(branch) | self.bindings.assigned(branch)
+        return asked is not None and not any(path == asked or path.startswith(f"{asked}[") for path in kept)
 
     def _is_memory(self, test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
         return is_memory(test, body, self.bindings, bound, self._installed)
@@ -379,11 +390,6 @@ def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
     added = (node for node in walk(loop) if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.Integer))
     counted |= {path_of(node.target) for node in added}
     return any(isinstance(one.value, cst.Name) and one.value.value in counted for one in call.args)
-
-
-def _asks_by_name(call: cst.Call) -> bool:
-    """``body.get("explain")``: what is written as ``body["explain"]`` where that has to be there."""
-    return _method(call) == "get" and bool(call.args) and isinstance(call.args[0].value, cst.SimpleString)
 
 
 def _is_of_shape(call: cst.Call) -> bool:
