@@ -128,7 +128,10 @@ class Holders:
         return is_one and any(self._how(one, held, depth - 1, seen) == "parameters" for one in made)
 
     def _how_along_with(self, item: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
-        """``net, optimizer = build()``: what an item of a tuple that a function makes has of the others."""
+        """What an item of a tuple that a function makes has of the others, or of what the function is given.
+
+        ``net, optimizer = build()``, ``optimizer, schedule = around(net)``.
+        """
         call = item.inputs[0]
         functions = self.solution.functions_of(call) if call.op is Op.CALL else []
         made = choices(functions[0].result) if len(functions) == 1 else []
@@ -137,6 +140,8 @@ class Holders:
         items = dict(zip(made[0].keys, made[0].inputs, strict=True))
         others = [one for one in held if one.op is Op.ELEMENT and one.inputs[0] is call]
         there = frozenset(v for one in others if one.keys[0] in items for v in self.objects(items[one.keys[0]]))
+        passed = self._passed(call, functions[0], held, depth, seen)
+        there = there.union(passed, *map(self.objects, passed))
         own = items.get(item.keys[0])
         return self._how(own, there, depth - 1, set(seen)) if there and own is not None else ""
 
@@ -204,27 +209,30 @@ class Holders:
         """Whether ``value`` is one of ``held``, or a wrapper around it."""
         return bool(self.objects(value) & held) or self._how(value, held, depth - 1, set(seen)) == "wrapper"
 
+    def _passed(
+        self, call: Value, function: Function, held: frozenset[Value], depth: int, seen: set[Value]
+    ) -> list[Value]:
+        """The parameters for which a CALL passes one of ``held``, or what has it."""
+        binding = self.solution.callers.get(function, {}).get(call, {})
+        given = [(parameter, argument) for parameter, argument in binding.items() if argument is not None]
+        return [parameter for parameter, argument in given if self._how(argument, held, depth - 1, set(seen))]
+
     def _how_by_function(
         self, call: Value, function: Function, held: frozenset[Value], depth: int, seen: set[Value]
     ) -> str:
         """What a function or a class of the file makes of what it is given."""
-        binding = self.solution.callers.get(function, {}).get(call, {})
-        passed = [
-            parameter
-            for parameter, argument in binding.items()
-            if argument is not None and self._how(argument, held, depth - 1, set(seen))
-        ]
+        passed = self._passed(call, function, held, depth, seen)
         if not passed:
             return ""
         if function.name == "__init__":
             return "wrapper" if any(self._is_stored(parameter, function, seen, depth) for parameter in passed) else ""
         inside = frozenset(passed)
+        given = inside.union(*map(self.objects, passed))
         for choice in function.result.inputs if function.result is not None else ():
             if choice in inside:
                 return "itself"
             if choice.op is Op.FUNCTION and self._is_captured(choice, inside):
                 return "function"
-            given = inside | frozenset(v for parameter in passed for v in self.objects(parameter))
             found = self._how(choice, given, depth - 1, seen)
             if found and (found != "graph" or self.facts.flows.live(call) is not None):
                 return found
