@@ -42,7 +42,7 @@ class GuardWithoutEffect(Rule):
 
     - as a statement of their own, and `with torch.no_grad:` without the call;
     - as decorators of an `async def`, or of a method that is overridden without them;
-    - around a generator expression or a `map` that is consumed after the guard has ended;
+    - around a generator expression, a `map` or the call of a generator that is consumed after the guard has ended;
     - around work that is handed to another thread, or in a thread that runs no forward;
     - around a `yield` or an `await`: the mode stays with whoever runs meanwhile.
 

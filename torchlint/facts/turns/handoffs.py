@@ -61,7 +61,7 @@ class ThreadWork:
 
 @dataclass(frozen=True)
 class LazyWork:
-    """A generator expression, ``map`` or ``filter`` made under a guard, consumed outside of it.
+    """A generator expression, a generator, ``map`` or ``filter`` made under a guard, consumed outside of it.
 
     Attributes:
         value: the iterator.
