@@ -343,7 +343,7 @@ class Inferences:
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
             is_unseen = is_unseen or self._methods.is_detached(call) or self._methods.gives_scores(call)
-            if is_unseen or self._is_told_of(call):
+            if is_unseen or self._is_told_of(call) or any(map(self._drops_graph_in_expression, callees)):
                 return True
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
@@ -361,6 +361,11 @@ class Inferences:
         if self.steps.calls_module(call) or self._prompts.are_of(call):
             return True
         return self._run_forwards.are_in(call) or self._methods.is_in_evaluation(call)
+
+    def _drops_graph_in_expression(self, function: Function) -> bool:
+        """``predict = lambda x: net(x).argmax(1)``: who calls it infers, since there is nothing to decorate."""
+        inside = self.steps.calls_in(function) if function.name == "<lambda>" else ()
+        return any(call not in self.flows.leaving and self._infers(call) for call in inside)
 
     def _is_told_of(self, call: Value) -> bool:
         """Whether a framework says that an object runs networks when called: it encodes a prompt, or scores models."""
