@@ -19,6 +19,7 @@ from torchlint.facts.values.domain import Container, External, Plain
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device, is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, text_of
@@ -174,7 +175,8 @@ class _Search:
 
         Of ``{name: part[keep] for name, part in out.items()}`` it is what each part is.
         """
-        return list(ends([item], self._brought_as))
+        brought = list(ends([item], self._brought_as))
+        return [one for one in brought if not star_of(one)] or brought  # for `**options` nobody passes anything
 
     def _brought_as(self, value: Value) -> Sequence[Value]:
         if value.op is Op.CONTAINER and isinstance(value.syntax, cst.DictComp | cst.ListComp):
@@ -253,7 +255,8 @@ class _Search:
             if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
                 return item.loop is by or not self.extents.is_output(item.inputs[0])
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
-        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_on_device(item)
+        is_given = item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_on_device(item)
+        return is_given and not self.extents.is_output(item)
 
 
 def _is_by_rows(written: Use, item: Value) -> bool:

@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.dictionaries import is_item
+from torchlint.facts.values.dictionaries import DICTIONARIES, is_item
 from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.frameworks import is_given_on_device
 from torchlint.facts.values.graph import Op, Value
@@ -87,6 +87,8 @@ class Extents:
                 return [value.callee.inputs[0]]
             if value.callee.op is Op.EXTERNAL and torch_api.function(value.callee.name) is not None:
                 return [*value.arguments[:1], *self._written.get(value, ())]
+            if value.callee.op is Op.EXTERNAL and value.callee.name in DICTIONARIES:
+                return list(value.arguments)
             return [f.result for f in self.solution.functions_of(value) if f.result is not None]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
