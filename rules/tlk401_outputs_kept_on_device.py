@@ -78,7 +78,7 @@ class OutputsKeptOnDevice(Rule):
         from torchlint.facts.keeping.collection import Collecting
 
         place = found.repeated_by
-        item, on_host = facts.name_of(found.item), facts.with_method(found.item, "cpu")
+        item, on_host = facts.name_of(found.item), facts.on_host(found.item)
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
         evidence = [Step(place.syntax, "each of its turns is a batch")]
         gathered = "the gradients of all steps" if facts.extents.is_gradient(found.item.value) else OUTPUTS
@@ -88,19 +88,19 @@ class OutputsKeptOnDevice(Rule):
             cost: tuple[str | LineOf, ...] = (
                 f" keeps every `{item}` on the GPU until line ", LineOf(moved),
                 f" moves all of them to the host: GPU memory holds {gathered};"
-                f" collect `{on_host}`",
+                f" collect {on_host}",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_HOST:
             cost = (
                 f" keeps every `{item}` on the GPU until its class moves all of them to the host: GPU memory holds"
-                f" {gathered}; hand over `{on_host}`",
+                f" {gathered}; hand over {on_host}",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
             if found.end is not None:
                 evidence.append(Step(facts.statement_of(found.end), "on another path all of it goes to the host here"))
             cost = (
                 f" keeps every `{item}` on the GPU for its caller: GPU memory holds {gathered};"
-                f" collect `{facts.with_method(found.item, 'cpu')}`, unless they are needed there",
+                f" collect {on_host}, unless they are needed there",
             )
         else:
             where = ()

@@ -17,7 +17,7 @@ from torchlint.facts.keeping.checkpoints import Checkpoint
 from torchlint.facts.keeping.unheeded import Unheeded
 from torchlint.facts.reaching_names import is_reached
 from torchlint.facts.values.distributions import maker_of
-from torchlint.facts.values.domain import Container, Plain, surely_graphless
+from torchlint.facts.values.domain import Container, Plain, is_only_containers, surely_graphless
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.several_tensors import in_each, is_several
 from torchlint.facts.values.writing import Use, choices_written, operands
@@ -161,6 +161,11 @@ class Repairs(Wording):
         changed = call_method(use.node, method).build(use.node)
         text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
         return text if len(text) <= 60 else f"(...).{method}()"
+
+    def on_host(self, use: Use) -> str:
+        """How to put a value aside on the host, in words: "`out.cpu()`"; of a dictionary or a list what is in it."""
+        is_several = is_only_containers(self.flows.solution.final(use.value))
+        return "its tensors moved to the host" if is_several else f"`{self.with_method(use, 'cpu')}`"
 
     def detach_results(self, title: str, calls: Sequence[Value], *, safe: bool) -> Fix | None:
         """The repair that detaches what each of some calls gives; None where one may be no tensor with a graph."""
