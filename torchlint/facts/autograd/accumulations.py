@@ -17,7 +17,7 @@ from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.library_calls import read_from
 from torchlint.facts.values.writing import Use, operands, text_of
@@ -56,9 +56,21 @@ class Accumulation:
 class Accumulations:
     """Finds the accumulations of a file."""
 
-    def __init__(self, lifetimes: Lifetimes, brings: Callable[[Value], bool] | None = None) -> None:
-        """Ask ``lifetimes`` how long holders live, and ``brings`` what has a graph: without it, only the proven."""
+    def __init__(
+        self,
+        lifetimes: Lifetimes,
+        brings: Callable[[Value], bool] | None = None,
+        comes_again: Callable[[Function], bool] | None = None,
+    ) -> None:
+        """Ask ``lifetimes`` how long holders live.
+
+        Args:
+            lifetimes: of the file.
+            brings: what has a graph; without it, only the proven.
+            comes_again: which functions run in each step of which no caller is seen; see :meth:`Lifetimes.outlives`.
+        """
         self.brings = brings or lifetimes.flows.brings_graph
+        self.comes_again = comes_again
         self.lifetimes = lifetimes
         self.solution = lifetimes.solution
         self.flows = lifetimes.flows
@@ -234,7 +246,7 @@ class Accumulations:
                     continue
                 if added and is_used_up_elsewhere(self.lifetimes, store.function, places):
                     continue
-                if added and self.lifetimes.outlives(places, store.function, store.loop):
+                if added and self.lifetimes.outlives(places, store.function, store.loop, comes_again=self.comes_again):
                     is_state = (
                         scales or added[0].value is read or any(home in self.lifetimes.buffers for home in places)
                     )

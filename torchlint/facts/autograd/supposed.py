@@ -2,7 +2,8 @@
 
 Two things speak for a graph without proving it. What one call returns beside the loss that is trained on was computed
 in the same breath: ``loss, parts = criterion(...)``. And what a layer computes from its input while it trains has the
-graph of the layers before it, whoever they are.
+graph of the layers before it, whoever they are. What averages the weights of a model that it is given has one unless
+all who call it, of whom none is seen, switch gradients off.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.returned_losses import ReturnedLosses, is_layer_input
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
+from torchlint.facts.values.events import is_told_once
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.returned_items import is_part_of_several, items_at, kept_in_field
 from torchlint.syntax.tree import branches, walk
 
@@ -49,9 +52,26 @@ class Suppositions:
         may_train = self._asks_whether_it_trains or self._returns_loss or self._watches_networks
         states = Accumulations(lifetimes, self.is_from_layer_input).found if may_train else []
         states = [state for state in states if state.is_state and self._is_for_training(state)]
-        found = [*beside, *states]
+        found = [*beside, *states, *self._averages()]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
         return [once[statement] for statement in once if statement not in self.facts.accumulating]
+
+    def _averages(self) -> list[Accumulation]:
+        """``self.shadow[name] = self.shadow[name] * rate + param * (1 - rate)``, in a method without callers.
+
+        A class that averages weights is called after each step, by whoever trains.
+        """
+        if not self._averaging:
+            return []
+        states = Accumulations(self.facts.lifetimes, comes_again=_may_come_again).found
+        return [state for state in states if state.is_state and state.update.function in self._averaging]
+
+    @cached_property
+    def _averaging(self) -> frozenset[Function]:
+        """The methods that go through the parameters of a model that they are given."""
+        lists = filter(lists_parameters, self.facts.calls())
+        given = (call for call in lists if call.callee.inputs[0] in call.function.parameters[1:])
+        return frozenset(call.function for call in given if call.function.owner is not None)
 
     def _is_for_training(self, state: Accumulation) -> bool:
         """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of.
@@ -178,6 +198,11 @@ class Suppositions:
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
+
+
+def _may_come_again(function: Function) -> bool:
+    """Whether who calls a method may do so in each step."""
+    return function.owner is not None and function.name != "__init__" and not is_told_once(function)
 
 
 def _is_number_within(call: Value) -> bool:

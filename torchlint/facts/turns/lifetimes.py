@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 from torchlint.facts.autograd.flows import Flows
@@ -19,6 +20,14 @@ from torchlint.facts.values.solve import Solution
 
 HOPS = 6
 """How many callers up a holder's life is followed."""
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Which loops count as steps, and which functions without callers run in each of them."""
+
+    is_step: Callable[[Loop], bool]
+    comes_again: Callable[[Function], bool]
 
 
 class Lifetimes:
@@ -111,6 +120,7 @@ class Lifetimes:
         is_step: Callable[[Loop], bool] | None = None,
         begun_in: Function | None = None,
         wholly: bool = False,
+        comes_again: Callable[[Function], bool] | None = None,
     ) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it.
 
@@ -119,6 +129,7 @@ class Lifetimes:
         ``is_step``: which loops count as steps, those of ``steps.py`` without it.
         ``begun_in``: the function that sets it anew to fill it, so that this ends what the step before has left.
         ``wholly``: asked is whether anything in it lives on, be it that some of it is thrown away.
+        ``comes_again``: which functions run in each step of which no caller is seen, those of ``steps.py`` without it.
         """
         given = given_object(homes)
         if given is not None and self._is_of_one_step(*given):
@@ -145,9 +156,8 @@ class Lifetimes:
         if given is not None:
             resets += self._births_of_given(given[0], HOPS)
             resets += self._births_of_outputs(given[0])
-        return self._outlives(
-            Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
-        )
+        steps = _Steps(is_step or self.steps.is_step, comes_again or self.steps.is_repeated)
+        return self._outlives(Position(function, loop), self._lifted(resets), HOPS, set(), steps)
 
     def homes_around(self, homes: list[Place | Value]) -> list[Place | Value]:
         """Where the containers are kept into which one goes before its place gets another: ``rows.append(self.row)``.
@@ -240,7 +250,8 @@ class Lifetimes:
     ) -> bool:
         """Whether a step around this position may end without running one of ``positions``."""
         resets = {Position(*position) for position in positions}
-        return self._outlives(Position(function, loop), self._lifted(resets), HOPS, set(), self.steps.is_step)
+        steps = _Steps(self.steps.is_step, self.steps.is_repeated)
+        return self._outlives(Position(function, loop), self._lifted(resets), HOPS, set(), steps)
 
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
@@ -281,20 +292,20 @@ class Lifetimes:
         resets: set[Position],
         hops: int,
         seen: set[Function],
-        is_step: Callable[[Loop], bool],
+        steps: _Steps,
     ) -> bool:
         around = at.loop.around() if at.loop is not None else []
         levels = [around.index(r.loop) if r.loop in around else len(around) for r in resets if _encloses(r, at)]
         inside = around[: min(levels)] if levels else around
-        if any(map(is_step, inside)):
+        if any(map(steps.is_step, inside)):
             return True
         if levels or hops == 0 or at.function in seen:
             return False
         callers = self.solution.callers.get(at.function, {})
         if not callers:
-            return self.steps.is_repeated(at.function)
+            return steps.comes_again(at.function)
         return any(
-            self._outlives(Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, is_step)
+            self._outlives(Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, steps)
             for call in sorted(callers, key=lambda value: value.index)
         )
 
