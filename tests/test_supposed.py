@@ -315,3 +315,42 @@ POLICY = """
 def test_a_number_of_what_comes_beside_a_loss_has_no_graph(tmp_path: Path, ending: str, number: int) -> None:
     files = {"terms.py": TERMS, "net.py": NET, "policy.py": POLICY.format(ending=ending)}
     assert len(Project(tmp_path, files).found()) == number
+
+
+AVERAGE = """
+class Average:
+    def __init__(self, net, rate):
+        self.rate = rate
+        self.shadow = {{name: one.detach().clone() for name, one in net.named_parameters()}}
+
+    {guard}
+    def update(self, net):
+        for name, one in net.named_parameters():
+            {line}
+
+class Follows:
+    def before(self, trainer):
+        self.average = Average(trainer.net, 0.9)
+
+    def after_step(self, trainer):
+        {after}
+"""
+
+MIXED = "self.shadow[name] = self.shadow[name] * self.rate + {one} * (1 - self.rate)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ({}, ["self.shadow"]),
+        ({"after": "pass"}, ["self.shadow"]),  # whoever uses the class
+        ({"line": MIXED.format(one="one.detach()")}, []),
+        ({"line": "self.shadow[name].mul_(self.rate).add_(one.detach())"}, []),
+        ({"line": "self.shadow[name] = one.detach() * self.rate"}, []),
+        ({"guard": "@torch.no_grad()"}, []),
+        ({"after": "with torch.no_grad():\n            self.average.update(trainer.net)"}, []),
+    ],
+)
+def test_what_averages_the_weights_of_a_model(lines: dict[str, str], names: list[str]) -> None:
+    filled = {"guard": "# no guard", "line": MIXED.format(one="one"), "after": "self.average.update(trainer.net)"}
+    assert supposed("import torch\nfrom torch import nn\n" + AVERAGE.format(**{**filled, **lines})) == names
