@@ -77,6 +77,7 @@ class GraphStored(Rule):
 
     def _finding(self, facts: Facts, insertion: Insertion, retention: Retention) -> Finding:
         made = insertion.allocation.statement if insertion.allocation is not None else None
+        made = None if made is insertion.statement else made  # `rows.setdefault(name, []).append(x)` says it itself
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
         kept = next(use for use in insertion.parts if use.value is retention.value)
         advice = f"; store `{facts.detached(kept)}`"

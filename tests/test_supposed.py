@@ -330,7 +330,7 @@ class Average:
 
 class Follows:
     def before(self, trainer):
-        self.average = Average(trainer.net, 0.9)
+        self.average = {made}
 
     def after_step(self, trainer):
         {after}
@@ -343,7 +343,8 @@ MIXED = "self.shadow[name] = self.shadow[name] * self.rate + {one} * (1 - self.r
     ("lines", "names"),
     [
         ({}, ["self.shadow"]),
-        ({"after": "pass"}, ["self.shadow"]),  # whoever uses the class
+        ({"after": "pass"}, []),  # who makes one does not call it
+        ({"made": "trainer.net"}, ["self.shadow"]),  # whoever makes one
         ({"line": MIXED.format(one="one.detach()")}, []),
         ({"line": "self.shadow[name].mul_(self.rate).add_(one.detach())"}, []),
         ({"line": "self.shadow[name] = one.detach() * self.rate"}, []),
@@ -352,5 +353,11 @@ MIXED = "self.shadow[name] = self.shadow[name] * self.rate + {one} * (1 - self.r
     ],
 )
 def test_what_averages_the_weights_of_a_model(lines: dict[str, str], names: list[str]) -> None:
-    filled = {"guard": "# no guard", "line": MIXED.format(one="one"), "after": "self.average.update(trainer.net)"}
+    made = "Average(trainer.net, 0.9)"
+    filled = {
+        "made": made,
+        "guard": "# no guard",
+        "line": MIXED.format(one="one"),
+        "after": "self.average.update(trainer.net)",
+    }
     assert supposed("import torch\nfrom torch import nn\n" + AVERAGE.format(**{**filled, **lines})) == names

@@ -187,7 +187,8 @@ class Insertions:
         if not homes or store.holder is None:
             return None
         made = [home for home in homes if isinstance(home, Value)]
-        allocation = made[0] if made else None
+        # ``rows.setdefault(name, []).append(x)``: the list is the one of this line, whatever others the table has.
+        allocation = next((one for one in made if one.statement is store.statement), made[0] if made else None)
         return Insertion(
             store.statement,
             store.holder,

@@ -63,8 +63,16 @@ class Suppositions:
         """
         if not self._averaging:
             return []
-        states = Accumulations(self.facts.lifetimes, comes_again=_may_come_again).found
+        states = Accumulations(self.facts.lifetimes, comes_again=self._may_come_again).found
         return [state for state in states if state.is_state and state.update.function in self._averaging]
+
+    def _may_come_again(self, function: Function) -> bool:
+        """Whether a method may be called in each step by whoever makes objects of its class, of whom none is seen."""
+        owner = function.owner
+        if owner is None or function.name == "__init__" or is_told_once(function):
+            return False
+        is_made = bool(self.facts.lifetimes.births.objects_of.get(owner.root()))
+        return not is_made and not self.facts.others_mention(owner.name)
 
     @cached_property
     def _averaging(self) -> frozenset[Function]:
@@ -198,11 +206,6 @@ class Suppositions:
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
-
-
-def _may_come_again(function: Function) -> bool:
-    """Whether who calls a method may do so in each step."""
-    return function.owner is not None and function.name != "__init__" and not is_told_once(function)
 
 
 def _is_number_within(call: Value) -> bool:
