@@ -161,7 +161,7 @@ class Insertions:
     def of_unseen_callers(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` adds to an attribute of the object, in a method that is called who knows how often."""
         owner, holder = store.function.owner, store.holder
-        if owner is None or holder is None or not _may_come_again(store.function):
+        if owner is None or holder is None or not may_come_again(store.function):
             return None
         if store.is_item and not (store.index is not None and self._is_told_counter(store.index)):
             return None
@@ -178,7 +178,7 @@ class Insertions:
         """``self.history.add(x)`` in a method that nobody is seen to call, on what ``__init__`` alone makes."""
         method, receiver = call.function, call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
         owner = method.owner if not self.solution.callers.get(method) else None
-        if receiver is None or owner is None or not _may_come_again(method):
+        if receiver is None or owner is None or not may_come_again(method):
             return False
         is_own = any(place.owner is owner.root() for place in self.solution.read_from(receiver))
         return is_own and not self._later(receiver)
@@ -397,7 +397,8 @@ class Insertions:
         ]
 
 
-def _may_come_again(method: Function) -> bool:
+def may_come_again(method: Function) -> bool:
+    """Whether who calls a method, of whom none is seen, may do so in each step."""
     return method.name != "__init__" and not is_told_once(method)
 
 

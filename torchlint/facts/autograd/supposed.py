@@ -15,11 +15,11 @@ import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
 from torchlint.facts.autograd.handovers import Handovers
+from torchlint.facts.autograd.insertions import may_come_again
 from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.returned_losses import ReturnedLosses, is_layer_input
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
-from torchlint.facts.values.events import is_told_once
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Function, Op, Value
@@ -69,7 +69,7 @@ class Suppositions:
     def _may_come_again(self, function: Function) -> bool:
         """Whether a method may be called in each step by whoever makes objects of its class, of whom none is seen."""
         owner = function.owner
-        if owner is None or function.name == "__init__" or is_told_once(function):
+        if owner is None or not may_come_again(function):
             return False
         is_made = bool(self.facts.lifetimes.births.objects_of.get(owner.root()))
         return not is_made and not self.facts.others_mention(owner.name)

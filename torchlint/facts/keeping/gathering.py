@@ -213,7 +213,7 @@ class Gathering:
         """What a tuple or a record is made of; nothing for anything else."""
         if isinstance(yielded.syntax, cst.Tuple):
             return yielded.inputs
-        return yielded.arguments if yielded.op is Op.CALL and makes_record(self.facts, yielded) else ()
+        return yielded.arguments if makes_record(self.facts, yielded) else ()
 
     def _is_on_host(self, item: Value) -> bool:
         return self.residences is not None and self.residences.of(item) is Residence.HOST
@@ -275,9 +275,10 @@ class Gathering:
 
     def is_until_enough(self, by: Loop | Function, made: Value) -> bool:
         """``while len(images) < wanted:``, whether a loop goes on until a container has enough."""
-        test = by.syntax.test if isinstance(by, Loop) and isinstance(by.syntax, cst.While) else None
-        asked = {call.syntax for call in self._lengths_of(made)} if test is not None else set()
-        return test is not None and any(node in asked for node in walk(test))
+        if not isinstance(by, Loop) or not isinstance(by.syntax, cst.While):
+            return False
+        asked = {call.syntax for call in self._lengths_of(made)}
+        return any(node in asked for node in walk(by.syntax.test))
 
     def _lengths_of(self, made: Value) -> Iterator[Value]:
         lengths = (call for call in self.facts.calls() if call.callee.name == "builtins.len" and call.arguments)
