@@ -133,6 +133,9 @@ class Ancestry:
                 continue
             through_place = value.op in (Op.READ, Op.ATTRIBUTE)
             sources = self.sources(value)
+            if not may_ascend and value in self.given_for_fields and self._is_of_one_caller(value):
+                pending.append((value.inputs[0], False))
+                continue
             giving = self._between.get(value, _NOTHING_BETWEEN)
             for call in giving.calls:  # who makes the record has been given what these calls give, and nobody else's
                 is_above = call.function not in giving.makers and (may_ascend or call.function is not value.function)
@@ -152,6 +155,11 @@ class Ancestry:
                 pending.append((source, ascends))
             between.update(giving.calls)
         return frozenset(between.union(seen))
+
+    def _is_of_one_caller(self, field: Value) -> bool:
+        """Whether a field is read of a record that several callers give: the one that is meant is followed there."""
+        record = field.inputs[0].unnarrowed()
+        return record.op is Op.PARAMETER and len(self.solution.callers.get(record.function, ())) > 1
 
     def _is_lasting(self, value: Value, source: Value) -> bool:
         """Whether one function reads what another has put into a container that both know, as of an object's attribute.

@@ -7,7 +7,7 @@ attribute from which it was taken. Sums and running averages, which go through a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from torchlint.facts.autograd.kept_to_itself import keeps_all_to_itself
 from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.counters import counts_its_turns
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
-from torchlint.facts.values.domain import Derived, Tensor
+from torchlint.facts.values.domain import Derived, Instance, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Class, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
@@ -74,9 +74,15 @@ class CarriedStates:
 
     def found(self) -> list[Carried]:
         """Every state that goes with its graph through a module and back into its variable or attribute."""
-        found = [carried for loop in self.solution.graph.loops for carried in self._in_loop(loop)]
-        found += [c for store in self.solution.graph.stores if (c := self._in_place(store)) is not None]
+        of_loops = (carried for loop in self.solution.graph.loops for carried in self._in_loop(loop))
+        kept = {store: c for store in self.solution.graph.stores if (c := self._in_place(store)) is not None}
+        # Which field of a record goes on says more than that the record does.
+        told = {store.function.owner for store in kept if not store.function.is_written}
+        found = [carried for carried in (*of_loops, *kept.values()) if not self._is_one_of(carried.value, told)]
         return list({(carried.statement, carried.name): carried for carried in found}.values())
+
+    def _is_one_of(self, value: Value, classes: Set[Class | None]) -> bool:
+        return any(isinstance(atom, Instance) and atom.cls in classes for atom in self.solution.final(value))
 
     # -- variables of a loop --------------------------------------------------------------------------------------
 

@@ -69,6 +69,8 @@ class Chains:
         if value.op is Op.PARAMETER:
             return self._before_parameter(at)
         if value.op in (Op.READ, Op.ATTRIBUTE):
+            if value.op is Op.ATTRIBUTE and self.flows.is_live_record(value.inputs[0]):
+                return [at.to(value.inputs[0])]
             places = self.solution.read_from(value)
             stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
             return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
@@ -86,6 +88,8 @@ class Chains:
     def _before_call(self, at: _At) -> list[_At]:
         call = at.value
         functions = self.solution.functions_of(call)
+        if functions and not any(function.is_written for function in functions):
+            return [at.to(given) for given in call.arguments]  # a record has what it is made of
         if functions:
             results = [f.result for f in functions if f.result is not None]
             further = [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []

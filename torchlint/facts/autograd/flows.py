@@ -115,6 +115,9 @@ class Flows(Liveness):
             if self.solution.may_be(value.callee, Module):
                 return False
             functions = self.solution.functions_of(value)
+            if functions and not any(function.is_written for function in functions):
+                given = [argument for argument in value.arguments if self.carries(argument)]
+                return bool(given) and all(self._is_spent(argument, seen) for argument in given)  # a record's fields
             if functions:
                 # Each call records a graph of its own; only a backward within it has run over just that one.
                 return all(self._gives_spent(f, value, seen) for f in functions)

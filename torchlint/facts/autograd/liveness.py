@@ -26,6 +26,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Function, Key, Mode, Op, Value
 from torchlint.facts.values.parameters import gathers
+from torchlint.facts.values.record_fields import makers_of
 from torchlint.facts.values.solve import Solution
 
 CUTTING = frozenset(["detach", "data", "item"])
@@ -230,6 +231,13 @@ class Liveness:
         kept = (value for owner in owners for _, values in self.solution.stored_with(owner) for value in values)
         return [value for value in kept if self.live(value) is not None]
 
+    def is_live_record(self, value: Value) -> bool:
+        """Whether ``value`` is a named tuple, or an object of a data class, made of a tensor that may have a graph."""
+        made = [one for one in makers_of(self.solution, value) if not self._is_off(value, one.function)]
+        if not made or self._made_without.is_surely(value):
+            return False
+        return any(self.live(given) is not None for one in made for given in one.arguments)
+
     def _written_in(self, made: Value, but: Set[Key] = frozenset()) -> list[Value]:
         """The live tensors that a container was built with, or has under a key, ``but`` for some keys."""
         return [
@@ -265,8 +273,10 @@ class Liveness:
         return not is_read and is_dictionary(made) and call.callee.name not in DICTIONARIES
 
     def carries(self, value: Value) -> bool:
-        """Whether ``value`` is, or holds, a tensor with a graph."""
-        return self._holds_graph(value) or any(map(self._holds_graph, self._given_for_items(value)))
+        """Whether ``value`` is, or holds, a tensor with a graph, be it in a field of a record."""
+        if self._holds_graph(value) or any(map(self._holds_graph, self._given_for_items(value))):
+            return True
+        return self.is_live_record(value)
 
     def _given_for_items(self, value: Value) -> Iterator[Value]:
         """What this file passes to a function of another file, of which it computes the items of what it returns."""

@@ -330,9 +330,8 @@ def _recorded_choices(value: Value) -> list[Value]:
 
 def _keeps_its_fields(cls: Class) -> bool:
     """Whether a class has no ``__init__`` but one that keeps what it is called with: a data class, a named tuple."""
-    made_by = cls.method("__init__")
-    if made_by is not None:
-        return not made_by.is_written
+    if cls.method("__init__") is not None:
+        return cls.is_record()
     decorators = [decorator.decorator for decorator in cls.syntax.decorators]
     names = [node.func if isinstance(node, cst.Call) else node for node in decorators]
     is_data = any((_last(node)) in ("dataclass", "define", "frozen") for node in names)

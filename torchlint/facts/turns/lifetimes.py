@@ -284,7 +284,8 @@ class Lifetimes:
     def _is_object_of_live(self, value: Value) -> bool:
         """Whether a value is an object of the file that is made of a tensor with a graph."""
         is_made = value.op is Op.CALL and any(isinstance(a, ClassReference) for a in self.solution.final(value.callee))
-        return is_made and any(self.flows.live(argument) is not None for argument in value.arguments)
+        is_live = is_made and any(self.flows.live(argument) is not None for argument in value.arguments)
+        return is_live or self.flows.is_live_record(value)
 
     def _outlives(
         self,

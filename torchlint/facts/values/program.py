@@ -347,6 +347,11 @@ class Class:
                 return cls.methods[name]
         return None
 
+    def is_record(self) -> bool:
+        """Whether its objects only keep what they are made of: a data class, a named tuple."""
+        made_by = self.method("__init__")
+        return made_by is not None and not made_by.is_written
+
     def setter(self, name: str) -> Function | None:
         """What runs when an instance's property ``name`` is assigned, or None."""
         return self.method(name + SETTER)

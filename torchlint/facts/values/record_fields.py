@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import ClassReference
+from torchlint.facts.values.choices import choices
+from torchlint.facts.values.domain import ClassReference, Instance
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.parameters import gathers, is_own_object, spread_as, star_of
@@ -69,7 +70,29 @@ def calls_between(solution: Known, field: Value) -> list[Value]:
     """
     (kept,) = stored_at(solution, field)
     behind = reached([field.inputs[0]], partial(_behind, solution, kept.function))
-    return [one for one in behind if one.op is Op.CALL and not _makes(solution, kept.function.owner, one)]
+    giving = (one.inputs[0] if one.op in (Op.ELEMENT, Op.SUBSCRIPT) else one for one in behind)
+    return [one for one in giving if one.op is Op.CALL and not _makes(solution, kept.function.owner, one)]
+
+
+def makers_of(solution: Known, record: Value) -> list[Value]:
+    """The calls that make a record, be it returned by others: of a named tuple, or an object of a data class.
+
+    Args:
+        solution: as of :func:`given_for_field`.
+        record: what may be one.
+
+    Returns:
+        those that are seen; nothing for all else.
+    """
+    classes = {atom.cls for atom in solution.final(record) if isinstance(atom, Instance) and atom.cls.is_record()}
+    initializers = (cls.method(INITIALIZER) for cls in sorted(classes, key=lambda cls: cls.number))
+    return [
+        made
+        for initializer in initializers
+        if initializer is not None
+        for made in ends([record], partial(_behind, solution, initializer))
+        if _makes(solution, initializer.owner, made)
+    ]
 
 
 def _given(solution: Known, record: Value, taken: Value, depth: int) -> list[Value] | None:
@@ -143,8 +166,20 @@ def _behind(solution: Known, initializer: Function, value: Value) -> Sequence[Va
         return value.inputs
     if value.op in (Op.READ, Op.ATTRIBUTE):
         return stored_at(solution, value)
+    if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        return _items_returned(solution, value)
     results = [function.result for function in solution.functions_of(value)] if value.op is Op.CALL else []
     return [one for one in results if one is not None] if None not in results else ()
+
+
+def _items_returned(solution: Known, item: Value) -> Sequence[Value]:
+    """What functions return as one item of several, ``logits, state = net.step(x, state)``; nothing if not seen."""
+    call, key = item.inputs[0], item.keys[0]
+    functions = solution.functions_of(call) if call.op is Op.CALL and key is not None else ()
+    returned = [choice for function in functions for choice in choices(function.result)]
+    written = [dict(zip(one.keys, one.inputs, strict=True)) for one in returned if one.op is Op.CONTAINER]
+    items = [one[key] for one in written if key in one and None not in one]
+    return items if len(items) == len(returned) else ()
 
 
 def _receivers(solution: Known, parameter: Value) -> Sequence[Value]:
