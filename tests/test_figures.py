@@ -427,3 +427,30 @@ def test_a_function_that_saves_a_figure_for_each_item_leaves_one_open_each(
     first: str, last: str, each: str, number: int
 ) -> None:
     assert found(HEAD + SHEETS.format(first=first, last=last, each=each)) == number
+
+
+@pytest.mark.parametrize(
+    ("at", "counted", "expected"),
+    [
+        ("self.step", "self.step += 1", 1),
+        ('self.steps["valid"]', 'self.steps["valid"] += 1', 1),
+        ("self.step", "pass", 0),
+        ("None", "self.step += 1", 0),
+    ],
+)
+def test_a_logger_that_counts_its_steps_is_called_in_each(at: str, counted: str, expected: int) -> None:
+    source = f"""
+class Board:
+    def __init__(self, writer):
+        self.writer, self.step, self.steps = writer, 0, {{"valid": 0}}
+
+    def count(self):
+        {counted}
+
+    def log_map(self, name, values):
+        fig, ax = plt.subplots()
+        ax.imshow(values.detach().cpu().numpy())
+        fig.canvas.draw()
+        self.writer.add_image(name, pixels_of(fig.canvas.buffer_rgba()), {at})
+"""
+    assert found(HEAD + source) == expected

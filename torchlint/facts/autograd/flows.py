@@ -329,12 +329,23 @@ class Flows(Liveness):
         for call in graph.of(Op.CALL):
             if (call.is_bare or is_given_what_trains(self.solution, call)) and self.is_unknown_call(call):
                 exits.extend(call.arguments)
+        exits += [store.value for store in graph.stores if self._is_set_on_what_others_gave(store)]
         for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))
         for call in graph.foreign.values:  # of what is given: whether that is seen shows here
             if call.op is Op.CALL and call.callee.op is Op.PARAMETER and self.is_unknown_call(call):
                 exits.extend(given for one in call.arguments for given in self.solution.arguments_of(one))
         return exits
+
+    def _is_set_on_what_others_gave(self, store: Store) -> bool:
+        """``strategy.loss = strategy.loss + penalty``, where neither the object's class nor who gives it is seen."""
+        holder = store.holder.unnarrowed() if store.attribute and store.holder is not None else None
+        if holder is None or holder.op is not Op.PARAMETER or self.solution.arguments_of(holder):
+            return False
+        if holder.function.owner is not None and holder in holder.function.parameters[:1]:
+            return False
+        classes = [atom.cls for atom in self.solution.final(holder) if isinstance(atom, Instance)]
+        return all(cls.is_foreign for cls in classes)
 
     def _is_handed_on_elsewhere(self, function: Function, calls: Iterable[Value]) -> bool:
         """Whether a base class of another file calls a method of this one, and gives its result to its own callers.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 
@@ -63,6 +63,8 @@ class Resetting:
         self._attributes: set[str] = set()
         self._known: dict[str, Settings] = {}
         handed, named, free = set(CALLED_AS_OBJECTS), set[str](), set[str]()
+        self._texts: set[str] = set()
+        self._looks_up = False
         for node, owner, is_nested in _definitions(module):
             if isinstance(node, cst.ClassDef):
                 bases = [(dotted(one.value) or "").rpartition(".")[2] for one in node.bases]
@@ -75,6 +77,8 @@ class Resetting:
                 handed.add(node.name.value)
             if not owner:
                 free.add(node.name.value)
+        if self._looks_up:  # `getattr(plugin, hook)(self)` calls the method whose name somebody has passed for `hook`
+            handed |= self._texts
         # A variable may be called as a method is: only an attribute is one that is handed over.
         self._functions[OBJECTS].calls |= (handed | (named & free)) & self._functions.keys()
         self._spread()
@@ -136,12 +140,15 @@ class Resetting:
             kind = inner.__class__
             if kind is cst.Call:
                 written.calls.add(self._called(inner.func, itself))  # type: ignore[attr-defined]
+                self._looks_up = self._looks_up or _looks_up_what_is_passed(inner)
             elif kind is cst.Arg:
                 given = inner.value  # type: ignore[attr-defined]
                 if given.__class__ is cst.Name:
                     named.add(given.value)
                 elif given.__class__ is cst.Attribute:
                     handed.add(given.attr.value)
+                elif given.__class__ is cst.SimpleString:
+                    self._texts.add(given.value.strip("'\""))
             elif kind is cst.Global or kind is cst.Nonlocal:
                 written.settings |= {(item.name.value, "") for item in inner.names}  # type: ignore[attr-defined]
             if kind in BINDING:
@@ -205,6 +212,13 @@ class Resetting:
 def _runs_objects(name: str) -> bool:
     """Whether an imported function may run what it is given."""
     return not name.startswith(LIBRARIES) or name.rpartition(".")[2] in RUNNING
+
+
+def _looks_up_what_is_passed(call: Any) -> bool:
+    """Whether a call looks an attribute up of which it does not say the name: ``getattr(plugin, hook)``."""
+    if type(call.func) is not cst.Name or call.func.value != "getattr" or len(call.args) < 2:
+        return False
+    return type(call.args[1].value) is not cst.SimpleString
 
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:

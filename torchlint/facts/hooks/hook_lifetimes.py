@@ -251,18 +251,20 @@ class HookLifetimes:
 
         Or a method that does so with what its object holds, and runs it once each time that it is called.
         """
-        call, function = registration.call, registration.call.function
-        repetition = Repetition(function, Turn.OTHER, (call,))
+        call, chain = registration.call, self._up_to_others(registration)
+        function, calls = chain[-1].function, (registration.call, *chain[1:])
+        repetition = Repetition(function, Turn.OTHER, calls)
         if registration.subject is None or registration.is_of_tensor or function.name.startswith("__"):
             return None
-        if self.handles.is_managed(call) or self._is_chosen(call, function.syntax):
+        if any(self.handles.is_managed(one) or self._is_chosen(one, one.function.syntax) for one in calls):
             return None
         if self.solution.callers.get(function) or not stays(self.facts, registration, repetition):
             return None
-        later = [other for other in self.facts.steps.calls_in(function) if other.index > call.index]
-        handed = {value for value in self.subjects.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
+        later = [other for other in self.facts.steps.calls_in(function) if other.index > calls[-1].index]
+        handed = {value for value in self.subjects.way(registration.subject, calls) if value.op is Op.PARAMETER}
+        handed = {value for value in handed if value.function is function}
         if handed and handed <= set(_own(function)):
-            runs = any(other.loop is None and self._is_of(other.callee, function) for other in later)
+            runs = any(other.loop is None and self._runs_own(other, function) for other in later)
         else:
             runs = not handed.isdisjoint(function.parameters) and any(other.callee in handed for other in later)
         if not runs or self.handles.removals(call):
@@ -308,6 +310,14 @@ class HookLifetimes:
         while len(chain) <= HOPS and len(callers := self.solution.callers.get(chain[-1].function, {})) == 1:
             chain = (*chain, *callers)
         return chain
+
+    def _runs_own(self, call: Value, function: Function) -> bool:
+        """Whether a CALL runs what an attribute of ``self`` holds, be it by another method of the object."""
+        if self._is_of(call.callee, function):
+            return True
+        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] in _own(function)
+        methods = self.solution.functions_of(call) if is_own else []
+        return any(self._is_of(inner.callee, one) for one in methods for inner in self.facts.steps.calls_in(one))
 
     def _is_of(self, callee: Value, function: Function) -> bool:
         """Whether what is called is an object that an attribute of ``self`` holds: ``self.model(x)``."""

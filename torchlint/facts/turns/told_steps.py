@@ -34,7 +34,8 @@ _AS_NUMBER = re.compile(r"^0?\d+d$")
 def is_told_step(facts: Facts, function: Function) -> bool:
     """Whether nobody is seen to call ``function``, and it is told of one step after the other.
 
-    It logs at the number of a step that it is given, ``writer.add_image("sample", image, step)``, or adds what it is
+    It logs at the number of a step that it is given, ``writer.add_image("sample", image, step)``, or that its object
+    counts, or adds what it is
     given to a list of its object that began empty: ``self.losses.append(loss)``. Or it saves pictures in files that are
     numbered by it, ``figure.savefig(f"{folder}/{epoch:03d}.png")``. So is one that only such functions call, and tell
     what they are told.
@@ -45,6 +46,8 @@ def is_told_step(facts: Facts, function: Function) -> bool:
         return True
     if facts.solution.callers.get(function):
         return False
+    if any(number is not None and _is_own_count(facts, number) for number in numbers):
+        return True
     return any(store.function is function and _adds_to_history(facts, store) for store in facts.graph.stores)
 
 
@@ -54,6 +57,19 @@ def _is_told(facts: Facts, number: Value) -> bool:
     return len(given) == len(calls) and all(
         one.op is Op.PARAMETER and not facts.solution.callers.get(one.function) for one in given
     )
+
+
+def _is_own_count(facts: Facts, number: Value) -> bool:
+    """Whether a number is one that the object counts up: ``self.step += 1``, ``self.steps["train"] += 1``."""
+    counter = number.inputs[0] if number.op is Op.SUBSCRIPT else number
+    stores = facts.graph.stores if is_of_self(counter, number.function) else ()
+    return any(store.kind is Kind.UPDATE and _attribute_changed(store) == counter.name for store in stores)
+
+
+def _attribute_changed(store: Store) -> str:
+    """The attribute that is set, or of whose content an item is: ``steps`` of ``self.steps["train"] += 1``."""
+    is_item = store.is_item and store.holder is not None and is_of_self(store.holder, store.function)
+    return store.holder.name if is_item and store.holder is not None else store.attribute
 
 
 def _logged_at(call: Value) -> Value | None:

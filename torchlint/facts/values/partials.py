@@ -99,7 +99,7 @@ def hand_to_thread(solution: Solution, call: Value, task: Value, given: Sequence
 
 
 def _give_objects(solution: Solution, parameter: Value, given: Value) -> None:
-    objects = frozenset(atom for atom in solution.of(given) if isinstance(atom, Instance))
+    objects = frozenset(atom for atom in solution.of(given) if isinstance(atom, Instance | FunctionReference))
     if objects:
         solution.calls.passed.give(parameter, objects)
 

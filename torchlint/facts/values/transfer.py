@@ -183,6 +183,9 @@ _OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "Ri
 """Operators of whole numbers and booleans, and of tensors of these."""
 
 
+_SUMS = frozenset(["Add", "AddAssign", "Multiply"])
+
+
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
     own = given_by_own(solution, value, inputs[0])
@@ -199,9 +202,10 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     if value.name == "AddAssign" and all(isinstance(atom, Container) for atom in inputs[0]):
         return inputs[0]  # a list that is made longer; as long as none is known, what is added is none yet
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
-    if value.name == "Multiply" and containers and any(map(_is_tensor_alone, inputs)):
-        return differentiate(value, [abstract - containers for abstract in inputs])  # a list is repeated by numbers
-    if containers and value.name in ("Add", "AddAssign", "Multiply"):
+    # A list is repeated by numbers, and joined with lists: what is added to a number is none.
+    if value.name in _SUMS and containers and any(map(_is_no_list, value.inputs, inputs)):
+        return differentiate(value, [abstract - containers for abstract in inputs])
+    if containers and value.name in _SUMS:
         others = [abstract - containers for abstract in inputs]
         if not all(others) or not any(isinstance(atom, Tensor | Derived) for other in others for atom in other):
             return containers
@@ -212,10 +216,13 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     return result
 
 
-def _is_tensor_alone(abstract: Abstract) -> bool:
-    """Whether a value may be a tensor, and is no list."""
+def _is_no_list(value: Value, abstract: Abstract) -> bool:
+    """Whether a value may be a tensor, or begins with a number, and is no list."""
     kinds = {atom.__class__ for atom in abstract}
-    return not kinds.isdisjoint((Tensor, Derived)) and Container not in kinds
+    if Container in kinds:
+        return False
+    begun = value.inputs[0] if value.op is Op.PHI and value.inputs else value
+    return not kinds.isdisjoint((Tensor, Derived)) or isinstance(begun.syntax, cst.Integer | cst.Float)
 
 
 def _container(solution: Solution, value: Value) -> Abstract:
