@@ -945,7 +945,7 @@ def program_for(row: Row) -> ContractProgram:
         return DRAWS_BY_A_HANDLER[row.methods[0]]
     if row.holds is Holds.HANDS_ITSELF or row.events:
         return HANDED_TO_A_HANDLER[row.methods[0]]
-    if row.holds is Holds.RUNS and row.handed:
+    if row.holds is Holds.RUNS and row.argument[0] == 0:
         return RUNS_A_FIELD
     if not row.methods and not row.receives and row.holds in _OF_FUNCTIONS:
         return _OF_FUNCTIONS[row.holds]

@@ -13,6 +13,7 @@ _LEARNERS = "https://github.com/learnables/learn2learn/blob/v0.2.0/learn2learn/a
 _HOOK = "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.hooks.Hook.html"
 _DETECTRON = "https://detectron2.readthedocs.io/en/latest/modules"
 _MONAI = "https://docs.monai.io/en/stable/inferers.html"
+_TORCH = "https://docs.pytorch.org/docs/stable"
 _BRAIN = "https://speechbrain.readthedocs.io/en/latest/API/speechbrain.core.html"
 _IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
 _IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
@@ -157,6 +158,17 @@ TRAINING = (
     Row("speechbrain", BRAINS, Holds.ONCE, f"{_BRAIN}#speechbrain.core.Brain.on_fit_start",
         ("on_fit_start", "on_evaluate_start", "init_optimizers")),
     Row("speechbrain", BRAINS, Holds.TRAINS, f"{_BRAIN}#speechbrain.core.Brain.fit", ("fit",)),
+    Row("torch", ("torch.utils.checkpoint.checkpoint",), Holds.RUNS,
+        f"{_TORCH}/checkpoint.html#torch.utils.checkpoint.checkpoint", argument=(0, "function")),
+    Row("torch", ("torch.utils.checkpoint.checkpoint_sequential",), Holds.RUNS,
+        f"{_TORCH}/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential", argument=(0, "functions"),
+        handed=((2, "input"),)),
+    Row("torch", ("torch.nn.parallel.data_parallel",), Holds.RUNS,
+        f"{_TORCH}/generated/torch.nn.functional.torch.nn.parallel.data_parallel.html", argument=(0, "module"),
+        handed=((1, "inputs"),)),
+    Row("deepspeed", ("deepspeed.checkpointing.checkpoint",), Holds.RUNS,
+        "https://deepspeed.readthedocs.io/en/latest/activation-checkpointing.html#using-activation-checkpointing",
+        argument=(0, "function")),
     Row("monai", ("monai.inferers.sliding_window_inference",), Holds.RUNS,
         f"{_MONAI}#sliding-window-inference-function", argument=(3, "predictor")),
     Row("monai", ("monai.inferers.*Inferer",), Holds.RUNS, f"{_MONAI}#module-monai.inferers", ("__call__",),

@@ -15,6 +15,7 @@ from torchlint.facts.building.running import run_by
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.building.switching import switch_of
 from torchlint.facts.values.graph import Key, Kind, Mode, Op, Reset, Value
+from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.syntax.filling_names import INSERTING
@@ -165,6 +166,8 @@ class CallBuilder(SpreadBuilder):
             run_backward(self, call, receiver)
         elif name in ("register_buffer", "register_parameter"):
             self._register_on_module(node, receiver, call, is_buffer=name == "register_buffer")
+        elif name in ADDING and receiver in self.function.parameters[:1]:
+            self._register_on_module(node, receiver, call, is_buffer=False)
         elif name in method_names(Holds.REGISTERS, distinctive=True):
             self._set_attributes(node, receiver, call)
         elif name in INSERTING and call.arguments:
@@ -209,7 +212,9 @@ class CallBuilder(SpreadBuilder):
         }
         given = dict(zip(call.keys[1:], call.arguments, strict=True))
         named = next((written[key] for key in (0, "name") if key in written), None)
-        kept = next((key for key in (1, "tensor", "param", "parameter") if key in written and key in given), None)
+        kept = next(
+            (key for key in (1, "tensor", "param", "parameter", "module") if key in written and key in given), None
+        )
         name = constant_of(named) if named is not None else None
         if isinstance(name, str) and kept is not None:
             if is_buffer:

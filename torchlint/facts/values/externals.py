@@ -106,7 +106,6 @@ _SINGLE: dict[str, Meaning] = {
     "torch.export.export": Meaning.FIRST,
     "torch.jit.load": Meaning.MODULE,
     "torch.hub.load": Meaning.MODULE,
-    "torch.utils.checkpoint.checkpoint": Meaning.UNKNOWN,
     "timm.create_model": Meaning.MODULE,
     "timm.models.create_model": Meaning.MODULE,
     "tqdm.tqdm": Meaning.FIRST,

@@ -349,6 +349,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Instance):
         return _item_of_instance(solution, value, atom, key)
     if isinstance(atom, Module):
+        if value.op is Op.SUBSCRIPT and slice_of(value) is not None:
+            return frozenset([atom])  # a list of some of its modules
         held = BOTTOM if atom.allocation is None else solution.load(atom.allocation, key, value)
         known = frozenset(a for a in held if isinstance(a, Module | Instance | Tensor))
         metrics = frozenset(a for a in held if isinstance(a, FrameworkObject))
