@@ -95,3 +95,17 @@ def test_a_dictionary_of_layers(run: str) -> None:
 )
 def test_ways_to_hold_layers(made: str, run: str) -> None:
     assert [finding.code for finding in check_source(NETWORK.format(made=made, run=run))] == ["TLK102"]
+
+
+@pytest.mark.parametrize(
+    ("base", "run"),
+    [
+        ("nn.Linear", "super().forward(x)"),
+        ("nn.Linear", "super(Layer, self).forward(x)"),
+        ("nn.Sequential", "super().forward(x)"),
+    ],
+)
+def test_what_a_layer_of_torch_computes_below(base: str, run: str) -> None:
+    text = NETWORK.format(made="self.layer = Layer(3, 3)", run="x = self.layer(x)")
+    layer = f"class Layer({base}):\n    def forward(self, x):\n        return {run}\n\nclass Net"
+    assert [finding.code for finding in check_source(text.replace("class Net", layer, 1))] == ["TLK102"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import Argument, Container, Derived, Instance, Unknown
+from torchlint.facts.values.domain import Argument, Container, Derived, FunctionReference, Instance, Unknown
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.overriding import is_left_open
 
 if TYPE_CHECKING:
     from torchlint.facts.autograd.flows import Flows
@@ -31,6 +32,8 @@ def runs_unseen_code(flows: Flows, call: Value) -> bool:
             or ((torch_api.method(callee.name) or callee.name in SINKS) and not _is_no_tensors(call))
         ):
             return False
+        if _is_told(flows, callee):
+            return False
         receiver = flows.solution.final(callee.inputs[0])
         # An item of what is passed in may be a tensor; one that has a method which no tensor has is none.
         return any(isinstance(a, Unknown | Argument | Derived) for a in receiver) and not any(
@@ -40,6 +43,13 @@ def runs_unseen_code(flows: Flows, call: Value) -> bool:
         known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
         return not known and flows.solution.may_be(call, Unknown)
     return flows.solution.may_be(callee, Unknown | Argument)
+
+
+def _is_told(flows: Flows, method: Value) -> bool:
+    """Whether the annotation of an object says which method of the file is meant, ``self.context: Context``."""
+    atoms = flows.solution.final(method)
+    functions = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
+    return len(functions) == len(atoms) > 0 and not any(map(is_left_open, functions))
 
 
 def _applies_to_tensor(flows: Flows, call: Value) -> bool:

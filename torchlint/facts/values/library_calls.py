@@ -35,7 +35,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.externals import MAPPING, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
-from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.graph import Class, Mode, Op, Value
 from torchlint.facts.values.method_callers import MAKER as METHOD_CALLER
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.partials import hand_over
@@ -50,6 +50,9 @@ LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "resh
 
 OF_TEXTS = "skip_special_tokens"
 """What only those are told who write texts: https://huggingface.co/docs/transformers/main_classes/tokenizer."""
+
+MODULE = "torch.nn.Module"
+"""The base of all modules, whose own methods run none."""
 
 CONTAINER_READERS = frozenset(["pop", "get", "get_nowait", "popleft", "setdefault", "popitem"])
 """Methods of containers that give one of the items."""
@@ -125,8 +128,17 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
     if meaning is Meaning.MEMOIZES and _is_unbounded(value):
         return frozenset([External("functools.cache")])  # which is made just so
     if meaning is Meaning.SUPER and value.function.owner is not None:
-        return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
+        return _above(value.function.owner)
     return object_made(solution, value, name)
+
+
+def _above(cls: Class) -> Abstract:
+    """What ``super()`` stands for in a method of a class: its bases, of which one may be a layer of torch."""
+    layers = [known for base in cls.bases if (known := torch_api.torch_class(base)) is not None and base != MODULE]
+    modules = frozenset(
+        Module(known.has_parameters or known.wraps) for known in layers if known.kind in ("module", "loss")
+    )
+    return frozenset(Instance(parent) for parent in cls.parents) | modules or UNKNOWN
 
 
 def _is_told_what_it_binds(partial: Value, task: Abstract) -> bool:

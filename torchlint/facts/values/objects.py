@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import PLAIN, SYMBOLIC, UNKNOWN, Abstract, Atom, ClassReference, Instance, join
+from torchlint.facts.values.domain import (
+    PLAIN,
+    SYMBOLIC,
+    UNKNOWN,
+    Abstract,
+    Atom,
+    ClassReference,
+    FunctionReference,
+    Instance,
+    join,
+)
 from torchlint.facts.values.graph import Function, Op, Place, Value
 
 if TYPE_CHECKING:
@@ -61,6 +72,18 @@ def with_what_was_there(found: Abstract, places: list[Place]) -> Abstract:
     """
     is_cleared = bool(found) and found <= PLAIN and any(isinstance(place.owner, Value) for place in places)
     return found | UNKNOWN if is_cleared else found
+
+
+def of_an_object(found: Abstract, name: str) -> Abstract:
+    """What an attribute of an object is, of which ``found`` stands in its class: methods have their object there."""
+    return frozenset(
+        replace(atom, bound=not atom.function.is_static)
+        if isinstance(atom, FunctionReference)
+        and atom.function.owner is not None
+        and atom.function.owner.methods.get(name) is atom.function
+        else atom
+        for atom in found
+    )
 
 
 def as_receiver(method: Function, receiver: Atom, given: Abstract) -> Abstract:

@@ -52,7 +52,7 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.known import OWN_ITEMS
 from torchlint.facts.values.narrowed import narrowed
-from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
+from torchlint.facts.values.objects import of_an_object, of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.own_listings import listed_by_own
 from torchlint.facts.values.own_operators import given_by_own
@@ -296,7 +296,9 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             return frozenset([Container(value)])
         places = solution.places(value.inputs[0], name)
         found = join(solution.read(place, value) for place in places) if places else UNKNOWN
-        return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
+        if not isinstance(atom, Argument | Unknown):
+            return found
+        return of_an_object(with_what_was_there(found, places), name)
     if isinstance(atom, FrameworkObject) and stands_for_itself(atom, name):
         return UNKNOWN | {atom}
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
