@@ -89,3 +89,50 @@ def test_a_term_that_is_set_on_what_others_gave_may_be_trained_on(added: str) ->
 def test_a_term_that_stays_with_the_method_is_not() -> None:
     text = PENALTY.format(imports="", base="", told="", added="print(self.penalty(strategy.x, strategy.model).item())")
     assert [finding.code for finding in check_source(text)] == ["TLK201"]
+
+
+EVENTS = """
+import torch
+from torch import nn
+
+class Callback:
+    def on_step(self, step, terms):
+        pass
+
+class Trace(Callback):
+    def __init__(self):
+        self.rows = []
+
+    def on_step(self, step, terms):
+        self.rows.append({kept})
+
+class Solver:
+    def __init__(self, net, callbacks=()):
+        self.net, self.callbacks = net, list(callbacks)
+        self.optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+    def _emit(self, event, *args):
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+    def terms(self, x):
+        out = self.net(x)
+        return {{"sum": out.sum(), "mean": out.mean()}}
+
+    def solve(self, loader):
+        for step, x in enumerate(loader):
+            terms = self.terms(x)
+            loss = sum(terms.values())
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self._emit("on_step", step, terms)
+
+def main(loader):
+    Solver(nn.Linear(3, 3), [Trace()]).solve(loader)
+"""
+
+
+@pytest.mark.parametrize(("kept", "codes"), [("terms", ["TLK102"]), ("{k: v.item() for k, v in terms.items()}", [])])
+def test_what_a_caller_makes_reaches_the_method_that_it_names(kept: str, codes: list[str]) -> None:
+    assert [finding.code for finding in check_source(EVENTS.format(kept=kept))] == codes

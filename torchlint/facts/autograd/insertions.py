@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.autograd.drained import Yielded, drained, yielded
+from torchlint.facts.autograd.filled_objects import FilledObjects
 from torchlint.facts.autograd.replaced_items import ReplacedItems
 from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
@@ -74,6 +75,7 @@ class Insertions:
         self.steps = lifetimes.steps
         self.windows = Windows(lifetimes.solution)
         self.replaced = ReplacedItems(lifetimes.solution)
+        self.filled = FilledObjects(lifetimes.flows)
 
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
@@ -142,7 +144,8 @@ class Insertions:
             return None  # a list of layers, or what may be one
         if self._is_told_to_an_item(store):
             return None
-        parts = self.replaced.left(self.flows.live_parts(store.value), store)
+        live = self.flows.live_parts(store.value) or self.filled.parts(store)
+        parts = self.replaced.left(live, store)
         return self.of_store(store, parts) if parts else None
 
     def _is_told_to_an_item(self, store: Store) -> bool:

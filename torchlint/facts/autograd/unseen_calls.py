@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
-     "info", "debug", "warning", "write", "print", "format", "report", "append", "extend", "add", "insert"]
+     "info", "debug", "warning", "write", "writerow", "writerows", "print", "format", "report", "append", "extend",
+     "add", "insert"]
 )  # fmt: skip
 """Methods of unknown objects that read a value for a person; they train on nothing."""
 

@@ -78,7 +78,8 @@ def is_handing_over(solution: Solution, call: Value) -> bool:
 def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str | int, Value]:
     """What ``caller`` gives that its function hands on as it is in ``call``: ``handler(self, *args, **payload)``.
 
-    By the names, and by the positions (from 0) that they have in ``call``.
+    By the names, and by the positions (from 0) that they have in ``call``, which is run again when they are known
+    better.
     """
     handed: dict[str | int, Value] = {}
     binding = solution.callers.get(call.function, {}).get(caller, {})
@@ -96,6 +97,8 @@ def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str |
         elif caller in solution.callers.get(spread[0].function, {}):
             first = sum(isinstance(key, int) for key in call.keys[1:])
             handed.update(enumerate(solution.given_by(caller, spread[0]), first))
+    for argument in handed.values():
+        solution.watch(argument, call)
     return handed
 
 
