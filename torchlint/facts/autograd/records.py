@@ -23,6 +23,7 @@ from torchlint.facts.turns.births import MADE
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, Instance, sorted_values
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor
 from torchlint.facts.values.parameters import is_frozen_for
@@ -276,8 +277,8 @@ class Records:
             return None
         whole = whole_of(self.facts, holder)
         made = buffers_of(self.facts, whole)
-        if not made:
-            return None
+        if not made or (is_forward(store.function) and whole in choices(store.function.result)):
+            return None  # a layer that writes its answer where it is told to, and returns that
         homes: list[Place | Value] = [*self.solution.read_from(whole), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or is_trained_on(self.facts, made):
             return None
