@@ -133,7 +133,7 @@ class Ancestry:
                 continue
             through_place = value.op in (Op.READ, Op.ATTRIBUTE)
             sources = self.sources(value)
-            if not may_ascend and value in self.given_for_fields and self._is_of_one_caller(value):
+            if not may_ascend and value in self.given_for_fields and self._is_given_by_several(value):
                 pending.append((value.inputs[0], False))
                 continue
             giving = self._between.get(value, _NOTHING_BETWEEN)
@@ -156,7 +156,7 @@ class Ancestry:
             between.update(giving.calls)
         return frozenset(between.union(seen))
 
-    def _is_of_one_caller(self, field: Value) -> bool:
+    def _is_given_by_several(self, field: Value) -> bool:
         """Whether a field is read of a record that several callers give: the one that is meant is followed there."""
         record = field.inputs[0].unnarrowed()
         return record.op is Op.PARAMETER and len(self.solution.callers.get(record.function, ())) > 1

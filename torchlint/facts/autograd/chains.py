@@ -14,6 +14,7 @@ from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Key, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import makes_record
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -88,7 +89,7 @@ class Chains:
     def _before_call(self, at: _At) -> list[_At]:
         call = at.value
         functions = self.solution.functions_of(call)
-        if functions and not any(function.is_written for function in functions):
+        if makes_record(self.solution, call):
             return [at.to(given) for given in call.arguments]  # a record has what it is made of
         if functions:
             results = [f.result for f in functions if f.result is not None]

@@ -33,6 +33,7 @@ from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
 from torchlint.facts.values.overrides import is_called_by_others
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.record_fields import makes_record
 from torchlint.syntax.filling_names import INSERTING
 
 FILLING = INSERTING | {"clear"}
@@ -115,7 +116,7 @@ class Flows(Liveness):
             if self.solution.may_be(value.callee, Module):
                 return False
             functions = self.solution.functions_of(value)
-            if functions and not any(function.is_written for function in functions):
+            if makes_record(self.solution, value):
                 given = [argument for argument in value.arguments if self.carries(argument)]
                 return bool(given) and all(self._is_spent(argument, seen) for argument in given)  # a record's fields
             if functions:

@@ -74,6 +74,12 @@ def calls_between(solution: Known, field: Value) -> list[Value]:
     return [one for one in giving if one.op is Op.CALL and not _makes(solution, kept.function.owner, one)]
 
 
+def makes_record(solution: Known, call: Value) -> bool:
+    """Whether a CALL makes nothing but a named tuple, or an object of a data class, of what it is given."""
+    functions = solution.functions_of(call)
+    return bool(functions) and not any(function.is_written for function in functions)
+
+
 def makers_of(solution: Known, record: Value) -> list[Value]:
     """The calls that make a record, be it returned by others: of a named tuple, or an object of a data class.
 
