@@ -40,6 +40,18 @@ def test_a_step_that_the_base_has_itself_is_taken_for_it(declared: str) -> None:
     assert "live" not in program.kinds(program.shown())
 
 
+def test_beside_it_runs_what_a_class_has_of_which_an_object_is_made() -> None:
+    program = Program(FAMILY.format(declared="def step(self, x): return 1", asked="Below()"))
+    assert program.kinds(program.shown()) == {"live", "no tensor"}
+
+
+def test_not_where_the_class_below_has_another_caller_as_well() -> None:
+    source = FAMILY.format(declared="def step(self, x): return 1", asked="Base()")
+    own = "    def run(self, x):\n        return 2\nBelow().run(1)\n"
+    program = Program(source.replace("print(Base()", f"{own}print(Base()"))
+    assert "live" not in program.kinds(program.shown())
+
+
 def test_a_method_of_another_object_is_that_of_its_class() -> None:
     source = FAMILY.format(declared=OPEN[1], asked="Base()").replace("self.step(x)", "Base().step(x)")
     program = Program(source)

@@ -101,13 +101,17 @@ class Repairs(Wording):
     def _is_number_for_some(self, value: Value) -> bool:
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands.
 
-        Or an attribute is one that is read by one of several names, ``getattr(step, name)``.
+        Or one of the functions gives numbers that may run there. Or an attribute is one that is read by one of several
+        names, ``getattr(step, name)``.
         """
         if value.op is Op.OPERATION:
             return bool(value.inputs) and all(map(self._is_number_for_some, value.inputs))
         given = self.flows.solution.arguments_of(value) if value.op is Op.PARAMETER else []
         if value.op is Op.PHI and all(one.op is Op.ATTRIBUTE and one.syntax is value.syntax for one in value.inputs):
             given = list(value.inputs)
+        functions = self.flows.solution.functions_of(value) if value.op is Op.CALL else []
+        if len(functions) > 1:  # of an object's own class, and of those below it
+            given = [one.result for one in functions if one.result is not None]
         return any(all(isinstance(a, Plain) for a in self.flows.solution.final(one)) for one in (given or [value]))
 
     def detached(self, use: Use) -> str:

@@ -121,7 +121,8 @@ class Flows(Liveness):
                 return bool(given) and all(self._is_spent(argument, seen) for argument in given)  # a record's fields
             if functions:
                 # Each call records a graph of its own; only a backward within it has run over just that one.
-                return all(self._gives_spent(f, value, seen) for f in functions)
+                giving = [function for function in functions if not self._gives_no_graph(function)]
+                return bool(giving) and all(self._gives_spent(function, value, seen) for function in giving)
         if value.op not in (
             Op.OPERATION,
             Op.CALL,
@@ -137,6 +138,11 @@ class Flows(Liveness):
         sources = self.ancestry.sources(value)
         inputs = [one for one in sources if self.carries(one) or (is_item and one in self.spent_roots)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
+
+    def _gives_no_graph(self, function: Function) -> bool:
+        """Whether what a function gives has no graph, while another one that may run in its place gives one."""
+        result = function.result
+        return result is not None and (not result.inputs or surely_graphless(self.solution.final(result)))
 
     def _gives_spent(self, function: Function, call: Value, seen: set[Value]) -> bool:
         """Whether a backward has run over what a function gives a CALL, by itself or before it was given that."""

@@ -57,7 +57,7 @@ from torchlint.facts.values.named_methods import (
     named_methods,
 )
 from torchlint.facts.values.objects import as_receiver
-from torchlint.facts.values.overriding import Overriding, is_left_open
+from torchlint.facts.values.overriding import Made, Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
 from torchlint.facts.values.partials import Bound, bind, hand_to_thread, is_told, tasks
@@ -119,7 +119,7 @@ class Calls:
             if initializer is not None:
                 self.run_function(value, initializer, bound=True)
             begin_with_items(self.solution, value, atom.cls)
-            return frozenset([Instance(atom.cls)])
+            return self._made(atom.cls)
         if isinstance(atom, Instance):
             return self._call_instance(value, atom)
         if isinstance(atom, Module):
@@ -129,6 +129,12 @@ class Calls:
         if isinstance(atom, Differentiable):
             return differentiate(value, self._arguments(value) or [UNKNOWN])
         return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+    def _made(self, cls: Class) -> Abstract:
+        """A new object of a class of the file."""
+        for base in self._overriding.note_made(cls):
+            self.solution.touch(Made(base))
+        return frozenset([Instance(cls)])
 
     def _called_with(self, value: Value, bound: Bound, *, by_items: bool = False) -> Abstract:
         """The result of calling what has arguments bound to it; ``by_items`` when ``map`` calls it."""
@@ -149,7 +155,7 @@ class Calls:
             initializer = atom.cls.method("__init__")
             if initializer is not None and not by_items:
                 self._run(value, initializer, bind(value, initializer, bound=True, makers=bound.makers))
-            return frozenset([Instance(atom.cls)])
+            return self._made(atom.cls)
         if isinstance(atom, External) and not by_items:
             result = self._external(value, atom.name)
             return result if bound.by_name_only or all(map(is_told, result)) else UNKNOWN
@@ -287,13 +293,15 @@ class Calls:
         """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
         return self._overriding.methods(receiver, cls, method.name) if is_left_open(method) else []
 
-    def properties(self, receiver: Value, cls: Class, name: str, own: Function | None) -> list[Function]:
-        """What reading ``receiver.name`` runs: the ``own`` property of ``cls``, or what it leaves to its subclasses."""
-        read = self._overriding.methods(receiver, cls, name) or ([] if own is None else [own])
+    def properties(self, value: Value, cls: Class, own: Function | None) -> list[Function]:
+        """What reading an ATTRIBUTE runs: the ``own`` property of ``cls``, or those of subclasses in its place."""
+        self.solution.watch(Made(cls), value)
+        read = self._overriding.methods(value.inputs[0], cls, value.name) or ([] if own is None else [own])
         return [one for one in read if one.is_property]
 
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
         """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
+        self.solution.watch(Made(cls), value)
         methods = self._overriding.methods(receiver, cls, name)
         if not methods or any(method.is_property for method in methods):
             return None

@@ -1,41 +1,60 @@
-"""Methods that a base class leaves to its subclasses: ``self.step(x)`` runs what a subclass that is seen defines.
+"""Methods of subclasses that a base class runs: ``self.step(x)`` is what the class of the object defines.
 
-A base that raises, or only declares what is to be defined, says itself that another method runs. Where it does
-something of its own that stands for itself, whatever a subclass may add.
+A base that raises, or only declares what is to be defined, says itself that another method runs: that of any subclass
+that is seen. Where it does something of its own, that stands for itself, and beside it what a subclass has instead of
+which objects are made.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import libcst as cst
 
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
 
 
+class Made(NamedTuple):
+    """That objects are made of classes below ``cls``: what one watches that asks for the methods of these."""
+
+    cls: Class
+
+
 class Overriding:
-    """Answers which methods of subclasses run for a method that a base of theirs leaves open."""
+    """Answers which methods of subclasses run for a method of a base of theirs."""
 
     def __init__(self, graph: ValueGraph) -> None:
         """Look at the classes of ``graph`` when first asked."""
         self.graph = graph
         self._table: dict[Class, list[Class]] = {}
         self._known = -1
+        self._made: dict[Class, list[Class]] = defaultdict(list)
+
+    def note_made(self, cls: Class) -> Sequence[Class]:
+        """Objects of a class are made; gives its bases where that is new: what their methods run may be another."""
+        above = cls.lineage()[1:]
+        if not above or cls in self._made[above[0]]:
+            return ()
+        for base in above:
+            self._made[base].append(cls)
+        return above
 
     def methods(self, receiver: Value, cls: Class, name: str) -> list[Function]:
-        """The methods that ``receiver.name(...)`` may run, where ``cls`` leaves ``name`` to its subclasses.
+        """The methods that ``receiver.name(...)`` may run, where that is not what ``cls`` has under ``name`` alone.
 
-        Of another receiver than ``self`` its class is known. Empty where ``cls`` defines the method, or none does.
+        Of another receiver than ``self`` its class is known. Empty where only ``cls`` defines the method, or none does.
         """
         function = receiver.function
-        is_self = receiver.op is Op.PARAMETER and function.owner is cls and function.parameters[0] is receiver
-        subclasses = self._subclasses.get(cls, ()) if is_self else ()
-        if not subclasses:
+        if not (receiver.op is Op.PARAMETER and function.owner is cls and function.parameters[0] is receiver):
             return []
         own = cls.method(name)
-        if own is not None and not is_left_open(own):
-            return []
-        return [below.methods[name] for below in subclasses if name in below.methods]
+        if own is None or is_left_open(own):
+            return [below.methods[name] for below in self._subclasses.get(cls, ()) if name in below.methods]
+        made = (below for below in self._made.get(cls, ()) if below.method(function.name) is function)
+        instead = dict.fromkeys(method for below in made if (method := below.method(name)) is not None)
+        return [] if instead.keys() <= {own} else list({own: None, **instead})
 
     @property
     def _subclasses(self) -> dict[Class, list[Class]]:

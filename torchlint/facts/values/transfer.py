@@ -253,7 +253,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     if isinstance(atom, OF_CLASSES):
         method = atom.cls.method(name)
         if method is None or method.is_property:
-            read = solution.calls.properties(value.inputs[0], atom.cls, name, method)
+            read = solution.calls.properties(value, atom.cls, method)
             if read:
                 return join(solution.calls.run_function(value, one, bound=True) for one in read)
         if method is not None:
