@@ -72,6 +72,14 @@ def test_without_a_root_only_the_folder_the_package_and_the_folder_above_are_sea
     assert modules.locate(train, "far.go") is None
 
 
+@pytest.mark.parametrize("name", ["..tools.trace.note", "lab.tools.trace.note"])
+def test_a_folder_without_an_initializer_is_a_package_as_well(tmp_path: Path, name: str) -> None:
+    tree(tmp_path, "lab/tools/trace.py", "lab/nets/graph.py", "lab/deep/__init__.py", "lab/deep/nets.py")
+    for importer in ("lab/nets/graph.py", "lab/deep/nets.py"):
+        found = Modules().locate(str(tmp_path / importer), name)
+        assert found == Location(str(tmp_path / "lab/tools/trace.py"), ("note",))
+
+
 def test_relative_names_become_absolute_by_their_package(tmp_path: Path) -> None:
     tree(tmp_path, "lib/__init__.py", "lib/deep/__init__.py")
     modules = Modules()

@@ -7,8 +7,9 @@ else, so a file alone and the same file among others find the same.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from torchlint.project.sights import Kind, Sights
 
@@ -73,21 +74,24 @@ class Modules:
     def locate(self, importer: str, name: str) -> Location | None:
         """The file and the definition that an imported name stands for; None when no project has such a module.
 
-        Relative names that lie outside of a package are looked for beside the file, as scripts are written.
+        Relative names that lie outside of a package are looked for by the folders, which need no initializer, and where
+        a script is written as if its folder had one.
         """
         if name.partition(".")[0] in LIBRARIES:
             return None  # the most, and they are asked for at every mention
         full, folder = self.absolute(importer, name), _folder_of(importer)
         if full.startswith("."):
-            beside = full.removeprefix(".")
-            return None if not beside or beside.startswith(".") else self._below(folder, tuple(beside.split(".")))
+            bare = full.lstrip(".")
+            for _ in range(len(full) - len(bare) - 1):
+                folder = os.path.dirname(folder)
+            return self._below(folder, tuple(bare.split("."))) if bare else None
         parts = tuple(full.split("."))
         if parts[0] in LIBRARIES:
             return None
         roots = self._roots(folder)
         # `scripts/train.py` of a project without a root puts the folder above on the path, or is run from there.
         searched = (*roots, os.path.dirname(folder)) if roots == (folder,) else roots
-        found = (self._below(root, parts) for root in searched)
+        found = (self._below(root, parts) for root in chain(searched, _above_namesake(folder, parts[0])))
         return next((location for location in found if location is not None), None)
 
     def are_together(self, first: str, second: str) -> bool:
@@ -151,6 +155,14 @@ class Modules:
                 break
             above = folder
         return package
+
+
+def _above_namesake(folder: str, name: str) -> Iterator[str]:
+    """The folder in which one lies that has a name, and a folder somewhere below: ``lab`` of ``lab/nets/parts``."""
+    for _ in range(HIGHEST):
+        folder, last = os.path.split(folder)
+        if last == name:
+            yield folder
 
 
 def _folder_of(path: str) -> str:
