@@ -616,3 +616,33 @@ ANSWERING = """
 def test_each_of_several_programs_is_heard(tmp_path: Path) -> None:
     files = {"net.py": LAYER, "fitting.py": LEARNING}
     assert codes(tmp_path, {**files, "answering.py": ANSWERING}) == ["answering.py: TLK201"]
+
+
+REGISTRY = """
+TABLE = {}
+def register(name):
+    def put(cls):
+        TABLE[name] = cls
+        return cls
+    return put
+def make(name):
+    return TABLE[name]()
+from . import small
+"""
+
+SMALL = """
+from torch import nn
+from . import register
+@register("small")
+class Small(nn.Module):
+    pass
+"""
+
+
+@pytest.mark.parametrize("imported", ["from . import small", "from .small import Small"])
+def test_an_initializer_that_its_modules_are_registered_by_stands_before_them(tmp_path: Path, imported: str) -> None:
+    files = {"models/__init__.py": REGISTRY.replace("from . import small", imported), "models/small.py": SMALL}
+    text = joined(
+        tmp_path, {name: files[name] for name in sorted(files, reverse=imported == "from . import small")}
+    ).text
+    assert text.index("def register") < text.index("@register")

@@ -19,6 +19,7 @@ from itertools import accumulate
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.project.bindings import dotted_name
+from torchlint.project.import_order import Imported, in_order
 from torchlint.project.top_names import bound_in, bound_names
 from torchlint.syntax.positions import line_starts
 
@@ -153,14 +154,15 @@ class _Joining:
 
     def joined(self) -> Joined:
         """All of them."""
-        pieces = [piece for number in self._in_order() for piece in self._pieces(number)]
+        order = in_order([file.tree for file in self.files], self._imported_by)
+        pieces = [piece for number in order for piece in self._pieces(number)]
         return Joined(self.files, pieces, {self.files[number].path for number in self.imported})
 
     # -- what names mean ----------------------------------------------------------------------------------------------
 
-    def _brought_to(self, file: File) -> dict[str, tuple[int, tuple[str, ...]]]:
+    def _brought_to(self, file: File) -> dict[str, Imported]:
         """The names that imports of the other files bind in one, with the file and what is left of the name."""
-        found: dict[str, tuple[int, tuple[str, ...]]] = {}
+        found: dict[str, Imported] = {}
         for node in ast.walk(file.tree):
             for alias, full in _imports(node):
                 there = self._inside(file, full)
@@ -168,7 +170,7 @@ class _Joining:
                     found[alias.asname or alias.name] = there
         return found
 
-    def _inside(self, file: File, full: str) -> tuple[int, tuple[str, ...]] | None:
+    def _inside(self, file: File, full: str) -> Imported | None:
         located = self.locate(file.path, full)
         if located is None or located[0] not in self.numbers:
             return None
@@ -202,36 +204,30 @@ class _Joining:
         there = self.brought[number].get(name)
         if there is not None and there[1] and hops:
             return self._exported(there[0], there[1][0], hops - 1) if len(there[1]) == 1 else None
-        for star in self._stars(number) if hops else ():
+        for _, (star, _) in self._stars(number) if hops else ():
             found = self._exported(star, name, hops - 1)
             if found is not None:
                 return found
         return None
 
-    def _stars(self, number: int) -> Iterator[int]:
-        """The files from which a file imports everything."""
+    def _stars(self, number: int) -> Iterator[tuple[ast.AST, Imported]]:
+        """The imports of everything that another file has."""
         file = self.files[number]
         for node in file.tree.body:
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 there = self._inside(file, _origin(node))
                 if there is not None and not there[1]:
-                    yield there[0]
+                    yield node, there
 
-    def _in_order(self) -> list[int]:
-        """The files, each behind those that it imports unless these import it."""
-        order: list[int] = []
-        entered: set[int] = set()
-
-        def enter(number: int) -> None:
-            if number not in entered:
-                entered.add(number)
-                for other in [*(there for there, _ in self.brought[number].values()), *self._stars(number)]:
-                    enter(other)
-                order.append(number)
-
-        for number in range(len(self.files)):
-            enter(number)
-        return order
+    def _imported_by(self, number: int) -> Iterator[tuple[ast.AST, Imported]]:
+        """What a file imports of the other ones, whole or by names."""
+        file = self.files[number]
+        for node in ast.walk(file.tree):
+            for _, full in _imports(node):
+                there = self._inside(file, full)
+                if there is not None:
+                    yield node, there
+        yield from self._stars(number)
 
     # -- the text -----------------------------------------------------------------------------------------------------
 
@@ -255,7 +251,7 @@ class _Joining:
         """What is put in the place of what: offsets in the file, and the text."""
         file = self.files[number]
         written = {name: self._own(number, name) for name in self.bound[number]}
-        for star in self._stars(number):
+        for _, (star, _) in self._stars(number):
             for name in self.bound[star]:
                 written.setdefault(name, self._own(star, name))
         modules: dict[str, int] = {}
