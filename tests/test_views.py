@@ -78,7 +78,7 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
         "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
         "h[y]", "h[unknown(y)]",
         "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",
-        "h[:, 1] if late else h.mean(1)", "h[0] if late else net(x)[0]", "middle(h, late)",
+        "h[0] if late else net(x)[0]",
     ],
 )  # fmt: skip
 def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
@@ -141,6 +141,11 @@ class Probe:
 def test_a_column_of_what_may_have_only_one() -> None:
     assert view("unknown(x)[:, 0]") == "perhaps"
     assert view("unknown(x)[:, 1]") == "part"
+
+
+@pytest.mark.parametrize("expression", ["h[:, 1] if late else h.mean(1)", "middle(h, late)"])
+def test_what_is_a_part_in_one_case_and_new_in_another(expression: str) -> None:
+    assert view(expression) == "perhaps"
 
 
 def test_a_window_may_be_nearly_all_of_it() -> None:

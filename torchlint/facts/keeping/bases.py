@@ -87,6 +87,9 @@ class Bases:
             return graphs or any(self.is_tensor(operand, depth - 1) for operand in value.inputs)
         if value.op is Op.PHI:
             return bool(value.inputs) and all(self.is_tensor(choice, depth - 1) for choice in value.inputs)
+        if value.op is Op.PARAMETER:
+            passed = self.solution.arguments_of(value)
+            return bool(passed) and all(self.is_tensor(argument, depth - 1) for argument in passed)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             if self.is_sequence(value) or _is_sound(value):
                 return True

@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.host.datasets import keeps_sample
 from torchlint.facts.keeping.bases import index_of, number_of
+from torchlint.facts.keeping.chosen_rows import ChosenRows
 from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
@@ -87,6 +88,7 @@ class _Search:
         # Who stores all windows of a tensor stores the tensor; each file has all of it again.
         self.saved_views = Views(facts.solution, facts.steps, windows=True)
         self.gathering = Gathering(facts)
+        self.chosen_rows = ChosenRows(facts, self.views)
 
     @cached_property
     def _insertions(self) -> list[Store]:
@@ -100,7 +102,7 @@ class _Search:
                 continue
             at = self.gathering.position(store)
             items = self._items(store.value, store.syntax)
-            found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
+            found = [(item, view) for item in items if (view := self._view_in(store, item)) is not None]
             repetition = self._repetition(at, found[0][1]) if found else None
             if repetition is None or not (self._brings_data(repetition.by) or keeps_sample(self.facts, store)):
                 continue
@@ -121,6 +123,9 @@ class _Search:
                         continue
                     kept_in = _Holder(name, made.statement, repetition.by, grows is None, bounded)
                     yield self._kept(store.statement, kept_in, item, view)
+
+    def _view_in(self, store: Store, item: Use) -> View | None:
+        return self.views.of(item.value) or self.chosen_rows.of(store, item.value)
 
     def handed_over(self) -> Iterator[KeptView]:
         """``firsts.put(hidden[:, 0])`` in a loop, of an object of another file that keeps it, or takes the part."""
@@ -184,6 +189,7 @@ class _Search:
         over = iterated(iterable) if iterable is not None else []
         is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
         is_over_rows |= found is not None and self._counts_rows(view, found.by)
+        is_over_rows |= found is not None and view.part.op is Op.ELEMENT and view.part.loop is found.by
         is_over_rows |= found is not None and self.views.is_chosen(view) and _is_inside(found.by, base)
         return self._any_repetition(base) if is_over_rows else found
 

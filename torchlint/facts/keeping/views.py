@@ -67,7 +67,7 @@ class Views:
         if width == 1 and all(self._selects_column(part) for part in parts):
             return None
         by_width = width is not None and not all(map(self.indices.is_window, parts))
-        sure = by_width or any(self._surely_smaller(part, base) for part in parts)
+        sure = not found.is_choice and (by_width or any(self._surely_smaller(part, base) for part in parts))
         return View(made(base), parts[-1], sure, found.entered.get(base.function), found.numbers)
 
     def is_chosen(self, view: View) -> bool:
@@ -132,18 +132,19 @@ class Views:
         entered: dict[Function, Value] = {}
         numbers: list[Value] = []
         seen: set[Value] = set()
-        is_squeezed = False
+        is_squeezed, is_choice = False, False
         while value not in seen:
             seen.add(value)
             row = self._row_of(value, ends)
             kind, source = row or self._given(value, entered) or self._view(value, entered)
             kind = "none" if value in ends else kind
             if kind == "none" or (kind == "maybe" and parts):
-                return Way(value, tuple(parts), is_squeezed, entered, numbers, seen)
+                return Way(value, tuple(parts), is_squeezed, is_choice, entered, numbers, seen)
             if kind == "own":
-                return Way(value, (*parts, value), is_squeezed, entered, numbers, seen)
+                return Way(value, (*parts, value), is_squeezed, is_choice, entered, numbers, seen)
             if kind in ("unknown", "maybe") or source is None:
                 return None
+            is_choice |= kind == "choice"
             if kind == "part":
                 parts.append(value)
                 numbers += self._numbers(value, entered)
@@ -171,6 +172,7 @@ class Views:
         "own" is a part of what a function of another file makes.
 
         "maybe" is all of the source or a copy of it: as large as that, but whoever keeps it may keep nothing else.
+        "choice" is the source, or something that is computed anew in its place.
         """
         if value.op is Op.SUBSCRIPT:
             return self._subscript(value, entered)
@@ -180,7 +182,7 @@ class Views:
             base = value.inputs[0]
             pieces = pieces_of(base)
             if pieces is None:
-                rows = self._rows_of(value) or self.output_behind(value)
+                rows = self.rows_of(value) or self.output_behind(value)
                 return ("none", None) if rows is None else ("whole", rows)
             if value.loop is base.loop or self.windows:
                 return ("part", pieces)
@@ -206,9 +208,11 @@ class Views:
         given = unpadded(choices(value))
         if len(given) == 1:
             return ("whole", given[0])
-        part = self._one_of_parts(given, entered) if value.loop is None or value not in value.loop.phis else None
-        if part is not None:
-            return ("whole", part)
+        if value.loop is None or value not in value.loop.phis:
+            if (part := self._one_of_parts(given, entered)) is not None:
+                return ("whole", part)
+            if (part := self._only_part(given, entered)) is not None:
+                return ("choice", part)
         is_new = all(
             one.op in (Op.CALL, Op.OPERATION) and one.loop is value.loop and self._view(one, entered)[0] == "none"
             for one in given
@@ -240,7 +244,7 @@ class Views:
         is_output = value.op is Op.CALL and self.steps.calls_module(value)
         return value if is_output and not self.bases.is_tensor(value) else None
 
-    def _rows_of(self, value: Value) -> Value | None:
+    def rows_of(self, value: Value) -> Value | None:
         """The tensor of which a loop takes one row after the other, all of them together the whole."""
         base = value.inputs[0]
         if not self._is_walked(value):
@@ -308,8 +312,17 @@ class Views:
         within = {**entered, given[0].function: call}
         is_view = len(given) == 1 and self._view(given[0], within)[0] in ("whole", "part")
         result = given[0] if is_view else self._one_of_parts(given, within)
+        part = self._only_part(given, within) if result is None else None
         self._followed.discard(call)
+        if part is not None:
+            return ("choice", part)
         return ("none", None) if result is None else ("whole", result)
+
+    def _only_part(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
+        """Of what a function gives in one case or another the only part of a tensor, where all else is new."""
+        kinds = [self._view(one, entered)[0] for one in given]
+        is_only = len(given) > 1 and sorted(kinds) == [*["none"] * (len(given) - 1), "part"]
+        return given[kinds.index("part")] if is_only else None
 
     def _told(self, call: Value) -> ViewSummary | None:
         """The view that a function of another file gives."""

@@ -54,6 +54,7 @@ class Way:
         base: the computed value behind all views.
         parts: those of the views that take a part.
         is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
+        is_choice: whether a function on the way gives something else in other cases.
         entered: the calls by which functions were entered on the way.
         numbers: what computes the numbers that the parts are indexed by, where these are not written there.
         values: all values on the way.
@@ -62,6 +63,7 @@ class Way:
     base: Value
     parts: tuple[Value, ...]
     is_squeezed: bool
+    is_choice: bool
     entered: Mapping[Function, Value]
     numbers: Sequence[Value]
     values: Set[Value]
