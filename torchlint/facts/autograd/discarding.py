@@ -107,7 +107,8 @@ class Discarding:
         """The calls that use gradients or zero them, by the roots and by the extents of the modules concerned."""
         by_root: dict[Value | Place, list[Value]] = {}
         by_extent: dict[Value | Place, list[Value]] = {}
-        training = {backward.function for backward in self.facts.graph.backwards}
+        differentiating = {backward.function for backward in self.facts.graph.backwards}
+        training = differentiating | self.solution.callers_above(differentiating)
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("step", "zero_grad"):
                 if not training.isdisjoint(self.solution.functions_of(call)) or self._is_of_rate(call):
