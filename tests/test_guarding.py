@@ -458,6 +458,23 @@ def test_an_iterator_over_a_lazy_one_is_consumed_when_that_is():
         """) == [(Idle.LAZY, "ys = enumerate(map(net, xs))")]
 
 
+@pytest.mark.parametrize("task", ["net", "partial(score, net)", "lambda x: score(net, x)"])
+def test_what_map_calls_runs_when_it_is_asked_for_an_item(task):
+    source = f"""
+        from functools import partial
+
+        def score(net, x):
+            return net(x).sum()
+
+        def f(xs):
+            with torch.no_grad():
+                ys = map({task}, xs)
+            for y in ys:
+                print(y)
+        """
+    assert idle(source) == [(Idle.LAZY, f"ys = map({task}, xs)")]
+
+
 def test_a_decorated_function_that_returns_an_iterator():
     assert idle("@torch.no_grad()\ndef f(xs):\n    return (net(x) for x in xs)\n") == [
         (Idle.LAZY, "return (net(x) for x in xs)")

@@ -256,7 +256,9 @@ def _of_map(facts: Facts, value: Value) -> tuple[Function, ...] | None:
         return None
     task = value.arguments[0]
     atoms = sorted_values(facts.solution.final(task))
-    functions = tuple(a.function for a in atoms if isinstance(a, FunctionReference) and _is_work(facts, a.function))
+    named = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
+    run = dict.fromkeys([*named, *facts.solution.functions_of(value)])  # by `partial` as well
+    functions = tuple(function for function in run if _is_work(facts, function))
     return functions if functions or is_network(facts, task) else None
 
 
