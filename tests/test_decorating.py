@@ -129,3 +129,41 @@ def test_so_it_is_where_the_decorator_and_the_step_stand_in_another_file(
     train = f"{HEAD}\nfrom steps import step\nloader = DataLoader(dataset)\n{loop}"
     project = Project(tmp_path, {"giving.py": GIVING.format(body=body), "steps.py": steps, "train.py": train})
     assert bool(project.found("train.py")) is leaks
+
+
+EVENTS = """
+class Loop:
+    def __init__(self):
+        self.handlers = []
+    def on(self, every):
+        def put(function):
+            self.handlers.append({kept})
+            return function
+        return put
+    def fire(self, value):
+        for {taken} in self.handlers:
+            function(value)
+def course_of(loop):
+    values = []
+    @loop.on(3)
+    def note(value):
+        values.append({noted})
+    return values
+loop = Loop()
+values = course_of(loop)
+for x, y in loader:
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loop.fire(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "taken"),
+    [("function", "function"), ("(every, function)", "every, function"), ("(function, every)", "function, every")],
+)
+def test_who_is_put_into_a_list_by_a_decorator_is_called_from_there(kept: str, taken: str) -> None:
+    assert Program(TRAINING + EVENTS.format(kept=kept, taken=taken, noted="value")).leaks()
+    assert not Program(TRAINING + EVENTS.format(kept=kept, taken=taken, noted="value.item()")).leaks()

@@ -86,7 +86,7 @@ def _files_given(decorator: cst.FunctionDef, position: int) -> bool:
     nodes = list(walk_scope(decorator.body))
     given = [one.name.value for one in decorator.params.params[position : position + 1]]
     results = [node.value for node in nodes if isinstance(node, cst.Return)]
-    stores = (node for node in nodes if isinstance(node, cst.Assign) and _is_named(node.value, given))
+    stores = (node for node in nodes if isinstance(node, cst.Assign) and _has(node.value, given))
     tables = (target.target for store in stores for target in store.targets)
     return (
         bool(results)
@@ -99,7 +99,14 @@ def _adds(node: cst.CSTNode, given: list[str]) -> bool:
     """``rows.append(function)``, ``table.setdefault(name, []).append(function)``."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
         return False
-    return node.func.attr.value in ADDING and _is_named(node.args[0].value, given)
+    return node.func.attr.value in ADDING and _has(node.args[0].value, given)
+
+
+def _has(node: cst.CSTNode, names: list[str]) -> bool:
+    """Whether an expression is one of these names, or a tuple with one of them in it: ``(priority, function)``."""
+    return _is_named(node, names) or (
+        isinstance(node, cst.Tuple) and any(_is_named(element.value, names) for element in node.elements)
+    )
 
 
 def _is_named(node: cst.CSTNode | None, names: list[str]) -> bool:
