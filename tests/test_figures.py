@@ -67,6 +67,36 @@ def test_a_figure_is_closed_or_only_one(lines: list[str]) -> None:
     assert found(in_step(*lines)) == 0
 
 
+SHOWN = """
+def shown(model, loader):
+    {before}
+    with torch.no_grad():
+        for x in loader:
+            y = model(x)
+            if not {flag}:
+                fig, ax = plt.subplots()
+                fig.savefig("x.png")
+                {flag} = True
+
+for epoch in range(9):
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    shown(model, loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "flag", "open_figures"),
+    [("drawn = False", "drawn", 1), ("pass", "model.drawn", 0), ("global drawn", "drawn", 0)],
+)
+def test_a_flag_that_each_pass_begins_with_lets_one_figure_a_pass_through(
+    before: str, flag: str, open_figures: int
+) -> None:
+    assert found(HEAD + TRAINING + SHOWN.format(before=before, flag=flag)) == open_figures
+
+
 OVER_ITEMS = """
 import torch
 import matplotlib.pyplot as plt

@@ -17,7 +17,7 @@ from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.bindings import Bindings
-from torchlint.facts.turns.memory import is_memory
+from torchlint.facts.turns.memory import begun_before, is_memory
 from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.turns.told_steps import is_told_step
 from torchlint.facts.turns.turn import Turn
@@ -207,7 +207,9 @@ class _Search:
             if turn is Turn.HOLDS or (turn.is_step and not self.facts.loop_lengths.is_trial(loop)):
                 if not self._is_left_out(node, at.function, loop):
                     return [(chain, loop)]
-                if self._is_left_out(node, at.function, loop, counters=_targets(loop)):
+                if self._is_left_out(
+                    node, at.function, loop, counters=_targets(loop) | begun_before(self.facts.parents, loop.syntax)
+                ):
                     return []
                 node = loop.syntax  # once in a pass, which the loop around may repeat
         function = at.function
@@ -243,8 +245,8 @@ class _Search:
         """Whether a place is reached once: in a handler, when something is first needed, before a loop is left.
 
         What stands around ``within`` says only whether that runs at all, as ``if __name__ == "__main__":`` does. Of
-        ``counters`` a certain number comes again with each pass, and ``of_items`` many may be among those that are
-        chosen.
+        ``counters`` a certain number comes again with each pass, a flag as well, and ``of_items`` many may be among
+        those that are chosen.
         """
         parents = self.facts.parents
         while node is not None and node is not within.syntax:
@@ -375,7 +377,7 @@ def _targets(loop: Loop) -> Set[str]:
 
 def _is_once(branch: cst.If, bindings: Bindings, counters: Set[str]) -> bool:
     """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
-    if is_memory(branch.test, branch, bindings, bindings.assigned(branch.body)):
+    if is_memory(branch.test, branch, bindings, bindings.assigned(branch.body) - counters):
         return True
     return _asks_for_one(branch.test, counters)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 
 import libcst as cst
 
-from torchlint.facts.building.names import paths_read
+from torchlint.facts.building.names import assigned_in, paths_read
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.solve import Solution
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import dotted, enclosing, walk
 
-__all__ = ["asked_of_libraries", "asked_to_be_there", "is_memory"]
+__all__ = ["asked_of_libraries", "asked_to_be_there", "begun_before", "is_memory"]
 
 LIBRARIES = frozenset(["torch", "torchvision", "torchaudio", "numpy", "sys", "os"])
 """Packages that have from the beginning what they ever have; a module of the project may get something later."""
@@ -63,6 +66,17 @@ def is_memory(
         (variables and not variables.isdisjoint(bindings.declared(body)))
         or (lasting and not (lasting.isdisjoint(bindings.assigned(body)) and lasting.isdisjoint(bindings.filled(body))))
     )
+
+
+def begun_before(parents: Mapping[cst.CSTNode, cst.CSTNode], loop: cst.CSTNode) -> Set[str]:
+    """The variables that are set before a loop, each time before it runs: ``shown = False``."""
+    found: set[str] = set()
+    for outer, inner in enclosing(parents, loop):
+        if isinstance(outer, cst.For | cst.While):
+            break
+        before = takewhile(partial(is_not, inner), outer.body) if isinstance(outer, cst.IndentedBlock) else ()
+        found.update(name for statement in before for name in assigned_in(statement) if name.isidentifier())
+    return found
 
 
 def asked_to_be_there(test: cst.BaseExpression) -> Iterator[cst.Call]:
