@@ -145,8 +145,12 @@ class Facts(Solved):
 
     @cached_property
     def accumulating(self) -> frozenset[cst.CSTNode]:
-        """The statements of the accumulations, which tell what these keep."""
-        return frozenset(accumulation.statement for accumulation in self.accumulations)
+        """The statements of the accumulations that keep a graph, which tell so."""
+        return frozenset(
+            one.statement
+            for one in self.accumulations
+            if one.is_state or self.retention(one.held, one.added) is not None
+        )
 
     @cached_property
     def _accumulations(self) -> Accumulations:

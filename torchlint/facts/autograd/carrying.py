@@ -89,8 +89,7 @@ class CarriedStates:
     def _in_loop(self, loop: Loop) -> Iterable[Carried]:
         if not any(self.flows.carries(back) for phi in loop.phis for back in phi.inputs[1:]):
             return  # what a turn leaves for the next has no graph
-        runs_over_steps = self._runs_over_steps(loop)
-        if not runs_over_steps and not self._trains_each_turn(loop):
+        if not self._runs_over_steps(loop) and not self._trains_each_turn(loop):
             return
         for phi in loop.phis:
             for back in phi.inputs[1:]:
@@ -98,14 +97,10 @@ class CarriedStates:
                     continue
                 statement = made_by(back).statement or loop.syntax
                 carried = self._judged(statement, phi.name, back, phi)
-                # A backward after the loop runs over its turns as over one sequence, and retains none before it.
-                if carried is None:
+                if carried is None or (carried.breaks and not self._trains_each_turn(loop)):
                     continue
-                if carried.breaks:
-                    is_told = self._trains_each_turn(loop)
-                else:
-                    is_told = self.repetitions.trains(loop) if carried.retained else runs_over_steps
-                if is_told:
+                # A backward after the loop runs over its turns as over one sequence, and retains none before it.
+                if carried.breaks or not carried.retained or self.repetitions.trains(loop):
                     yield carried
 
     def _runs_over_steps(self, loop: Loop) -> bool:
