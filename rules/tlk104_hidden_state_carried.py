@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.autograd.carrying import Carried
+    from torchlint.facts.autograd.carried import Carried
 
 
 class HiddenStateCarried(Rule):

@@ -7,7 +7,8 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
-from torchlint.facts.autograd.carrying import Carried, CarriedStates
+from torchlint.facts.autograd.carried import Carried
+from torchlint.facts.autograd.carrying import CarriedStates
 from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import on_contexts
 from torchlint.facts.autograd.contracts import contracts

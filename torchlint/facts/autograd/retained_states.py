@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.autograd.carrying import Carried, made_by
+from torchlint.facts.autograd.carried import Carried, made_by
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
