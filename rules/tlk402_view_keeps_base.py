@@ -20,7 +20,8 @@ class ViewKeepsBase(Rule):
     Finds parts of a tensor (`out[0]`, `hidden[:, 0]`, `x[:4]`, one window `x[a:b]` of each, `select`, `narrow`, a
     piece of `chunk`, a row `out[i]` by a number) that are put into a container which lives longer than the step, or are
     written by `torch.save`, without a copy. Where the container gives up its oldest when it is full, or belongs
-    to one call and is not seen to be filled from data, it is a note.
+    to one call and is not seen to be filled from data, it is a note; so are rows of a batch that are chosen while a
+    loop goes over all of them, and what a function gives that returns a part in one case and something new in another.
 
     ## Why is this bad?
     A view has no memory of its own: it points into that of the tensor from which it was taken, and as long as the

@@ -15,6 +15,9 @@ from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import text_of
 from torchlint.syntax.conditions import holding
 
+DRAWING = frozenset(["randrange", "randint", "integers", "choice"])
+"""Functions and methods of Python and numpy that draw a number."""
+
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.views import Views
@@ -35,6 +38,11 @@ class ChosenRows:
             return None
         base = self.views.base_of(rows) or self._given(rows)  # `x.cpu()` may be a copy, which is as large
         return View(base, row, surely_smaller=False, entered=None)
+
+    def is_put_anywhere(self, store: Store) -> bool:
+        """Whether a number that is drawn says whose place a row takes: a reservoir keeps rows of all batches."""
+        parts = store.index.computed_from() if store.is_item and store.index is not None else ()
+        return any(one.op is Op.CALL and one.callee.name.rpartition(".")[2] in DRAWING for one in parts)
 
     def _given(self, rows: Value) -> Value:
         """What callers pass where a function goes over the rows of what it is given, if that is one thing."""

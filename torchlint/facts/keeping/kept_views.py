@@ -106,7 +106,8 @@ class _Search:
             repetition = self._repetition(at, found[0][1]) if found else None
             if repetition is None or not (self._brings_data(repetition.by) or keeps_sample(self.facts, store)):
                 continue
-            if store.is_item and not self.gathering.adds_item(store, repetition.by):
+            is_put_anywhere = self.chosen_rows.is_put_anywhere(store)
+            if store.is_item and not is_put_anywhere and not self.gathering.adds_item(store, repetition.by):
                 continue
             grows, window = (f(store, repetition) for f in (self.gathering.allocation, self.gathering.window))
             made = grows or window
@@ -121,7 +122,8 @@ class _Search:
                     bounded = local and not self.gathering.is_over_data(repetition.by, view.base)
                     if bounded and (self._is_joined(made) or _is_first_row(view.part)):
                         continue
-                    kept_in = _Holder(name, made.statement, repetition.by, grows is None, bounded)
+                    is_window = grows is None or is_put_anywhere
+                    kept_in = _Holder(name, made.statement, repetition.by, is_window, bounded)
                     yield self._kept(store.statement, kept_in, item, view)
 
     def _view_in(self, store: Store, item: Use) -> View | None:
