@@ -91,3 +91,37 @@ class Centers(nn.Module):
 )
 def test_sums_that_a_method_uses_up_are_emptied_as_often_as_its_driver_says(moves: str, told: list[str]) -> None:
     assert [one.code for one in diagnose(Source("centers.py", CENTERS.format(moves=moves)))] == told
+
+
+AVERAGE = """
+class Average:
+    def __init__(self, net):
+        self.net = copy.deepcopy(net).requires_grad_(False)
+    def pairs(self, net):
+        {pairs}
+    def update(self, net):
+        for mean, new in {given}:
+            mean.mul_(0.9).add_(new, alpha=0.1)
+average = Average(model)
+for x in loader:
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+    average.update(model)
+"""
+
+BOTH = "zip(self.net.parameters(), net.parameters())"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "given"),
+    [
+        ("pass", BOTH),
+        (f"yield from {BOTH}", "self.pairs(net)"),
+        (f"for pair in {BOTH}: yield pair", "self.pairs(net)"),
+        (f"for old, new in {BOTH}: yield old, new", "self.pairs(net)"),
+    ],
+)
+def test_an_average_of_parameters_is_told_however_the_pairs_come(pairs: str, given: str) -> None:
+    source = "import copy\n" + TRAINING + AVERAGE.format(pairs=pairs, given=given)
+    assert Program(source).accumulated() == ["mean"]

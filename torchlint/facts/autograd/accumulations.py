@@ -18,8 +18,9 @@ from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
 from torchlint.facts.values.library_calls import read_from
+from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands, text_of
 
 CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])
@@ -294,7 +295,7 @@ class Accumulations:
                 return None  # each turn begins without the history of the last one
             owner = owner.callee.inputs[0]
         is_statistic = owner.op is Op.ATTRIBUTE and owner.name in BATCH_STATISTICS
-        is_item = owner.op is Op.ELEMENT and _is_owned_by_module(owner)
+        is_item = owner.op is Op.ELEMENT and _is_owned_by_module(self.solution, owner)
         if not (is_statistic or is_item or self._is_given_buffer(owner)):
             return None
         added = tuple(use for use in operands(call)[1:] if self.brings(use.value))
@@ -303,7 +304,7 @@ class Accumulations:
             return None
         if not self.lifetimes.outlives([], call.function, call.loop):
             return None
-        name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
+        name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else _first_in(call), owner)
         return Accumulation(call, added, name, call, statement, None, is_state=True)
 
     def _is_given_buffer(self, owner: Value) -> bool:
@@ -350,17 +351,31 @@ def _is_cast(update: Value) -> bool:
     return update.op is Op.CALL and update.callee.op is Op.ATTRIBUTE and update.callee.name in CASTS
 
 
-def _is_owned_by_module(element: Value) -> bool:
+def _is_owned_by_module(solution: Solution, element: Value) -> bool:
     """Whether a value is an item of ``module.parameters()`` or of a dict of tensors, looked for through ``zip``."""
-    base = element.inputs[0]
+    base = _pair_behind(solution, element.inputs[0])
     while base.op is Op.CONTAINER:  # the pair that `zip` makes
         items = [item for key, item in zip(base.keys, base.inputs, strict=True) if key == element.keys[0]]
         if not items or items[0].op is not Op.ELEMENT:
             return False
         element = items[0]
-        base = element.inputs[0]
+        base = _pair_behind(solution, element.inputs[0])
     names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
     return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
+
+
+def _first_in(call: Value) -> cst.CSTNode | None:
+    """The variable with which a chain of calls begins: ``mean`` of ``mean.mul_(m).add_(x)``."""
+    node = call.syntax
+    while isinstance(node, cst.Call | cst.Attribute):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node if isinstance(node, cst.Name) else None
+
+
+def _pair_behind(solution: Solution, value: Value) -> Value:
+    """The pair that a value stands for, where a function of the file gives one after the other."""
+    made = allocations_of(solution, value)
+    return made[0] if len(made) == 1 and made[0].op is Op.CONTAINER else value
 
 
 def _item_owner(value: Value) -> Value | None:
