@@ -163,3 +163,55 @@ def test_a_method_that_is_left_open_is_registered_as_that_of_the_class_below(
 ) -> None:
     stores = Program(HOOKING.format(own=own, kept=kept)).facts.hook_stores
     assert [store.name for store in stores] == found
+
+
+OWN = "def step(self, x): return 1"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(
+            "class Last(Below):\n    def run(self, x):\n        return super().run(x)\nLast()", id="by super()"
+        ),
+        pytest.param("class Last(Below):\n    pass\nLast()", id="a class further below"),
+        pytest.param("Below.made()", id="by a method of the class"),
+        pytest.param("{'a': Base, 'b': Below}[kind]()", id="out of a table"),
+    ],
+)
+def test_the_object_may_be_made_in_any_way(made: str) -> None:
+    declared = f"{OWN}\n    @classmethod\n    def made(cls):\n        return cls()"
+    *before, asked = made.split("\n")
+    family, shown = FAMILY.format(declared=declared, asked=asked).split("print(")
+    program = Program(family + "\n".join(before) + f"\nprint({shown}")
+    assert "live" in program.kinds(program.shown())
+
+
+def test_what_stands_for_the_method_is_either_of_them() -> None:
+    source = FAMILY.format(declared=OWN, asked="Below()").replace(
+        "return self.step(x)", "return list(map(self.step, [x]))[0]"
+    )
+    program = Program(source)
+    assert "live" in program.kinds(program.shown())
+
+
+@pytest.mark.parametrize(("bases", "kinds"), [("(ABC)", {"no tensor"}), ("", {"no tensor", "live"})])
+def test_no_object_has_the_method_of_an_abstract_class(bases: str, kinds: set[str]) -> None:
+    program = Program(f"""
+from abc import ABC, abstractmethod
+class Base{bases}:
+    {"@abstractmethod" if bases else ""}
+    def name(self):
+        return "base"
+    def value(self, x):
+        return nn.Linear(3, 3)(x)
+    def run(self, x):
+        return self.value(x)
+class Below(Base):
+    def name(self):
+        return "below"
+    def value(self, x):
+        return super().value(x).item()
+print(Below().run(torch.rand(2, 3)))
+""")
+    assert program.kinds(program.shown()) == kinds

@@ -57,7 +57,7 @@ from torchlint.facts.values.named_methods import (
     named_methods,
 )
 from torchlint.facts.values.objects import as_receiver
-from torchlint.facts.values.overriding import Made, Overriding, is_left_open
+from torchlint.facts.values.overriding import Made, Overriding, is_left_open, is_own_object
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import LAYERS, SAME_OBJECT, has_parameters, is_frozen, is_frozen_for, star_of
 from torchlint.facts.values.partials import Bound, bind, hand_to_thread, is_told, tasks
@@ -80,7 +80,7 @@ class Calls:
     def __init__(self, solution: Solution) -> None:
         """Work for ``solution``."""
         self.solution = solution
-        self._overriding = Overriding(solution.graph)
+        self._overriding = Overriding(solution)
         self.passed = PassedObjects(solution)
         self.substitution = Substitution(solution)
         self._pure = PureFunctions(solution)
@@ -272,6 +272,8 @@ class Calls:
         if given is None and method is not None and not method.is_property:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             given = as_receiver(method, atom, self.run_function(value, method, bound=bound and not method.is_static))
+            if isinstance(atom, ClassReference) and Instance(atom.cls) in given:
+                self._made(atom.cls)  # by a method of the class, which calls `cls(...)`
         if given is not None:
             return self._of_method(value, atom, given)
         if name == "apply" and has_own_backward(atom.cls):
@@ -289,23 +291,30 @@ class Calls:
         is_frozen_module = is_module_class(atom.cls) and is_frozen_for(self.solution, value)
         return of_frozen(value, given, self._arguments(value)) if is_frozen_module else given
 
-    def left_to_subclasses(self, receiver: Value, cls: Class, method: Function) -> list[Function]:
-        """The methods that ``receiver.method`` stands for where ``cls`` leaves it to its subclasses; else none."""
-        return self._overriding.methods(receiver, cls, method.name) if is_left_open(method) else []
+    def methods_meant(self, value: Value, cls: Class, method: Function) -> list[Function]:
+        """The methods that an ATTRIBUTE stands for which finds ``method``: of subclasses, where these have another."""
+        return self._instead(value, value.inputs[0], cls, method.name) or [method]
 
     def properties(self, value: Value, cls: Class, own: Function | None) -> list[Function]:
         """What reading an ATTRIBUTE runs: the ``own`` property of ``cls``, or those of subclasses in its place."""
-        self.solution.watch(Made(cls), value)
-        read = self._overriding.methods(value.inputs[0], cls, value.name) or ([] if own is None else [own])
+        read = self._instead(value, value.inputs[0], cls, value.name) or ([] if own is None else [own])
         return [one for one in read if one.is_property]
 
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
-        """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
-        self.solution.watch(Made(cls), value)
-        methods = self._overriding.methods(receiver, cls, name)
+        """What ``self.name(...)`` gives in a base class of which subclasses have the method; else None."""
+        methods = self._instead(value, receiver, cls, name)
         if not methods or any(method.is_property for method in methods):
             return None
         return join(self.run_function(value, method, bound=not method.is_static) for method in methods)
+
+    def _instead(self, value: Value, receiver: Value, cls: Class, name: str) -> list[Function]:
+        """The methods that run for ``receiver.name``, where that may be another one than ``cls`` has."""
+        if not is_own_object(receiver, cls):
+            return []
+        self.solution.watch(Made(cls), value)
+        if self._overriding.has_others(cls):
+            self.solution.watch(receiver.function, value)  # who calls it by `super()`
+        return self._overriding.methods(receiver.function, cls, name)
 
     def _method_of_module(self, value: Value, module: Module, name: str, itself: Atom | None = None) -> Abstract:
         if name == "apply":

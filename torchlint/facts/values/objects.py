@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import (
+    OF_CLASSES,
     PLAIN,
     SYMBOLIC,
     UNKNOWN,
@@ -89,15 +90,17 @@ def of_an_object(found: Abstract, name: str) -> Abstract:
 def as_receiver(method: Function, receiver: Atom, given: Abstract) -> Abstract:
     """What a call of a method gives, of what it gives to all: ``return self`` gives the object that was asked.
 
-    In the method of a base class that is any object of it; ``Tagger(8).place(device)`` is a tagger.
+    In the method of a base class that is any object of it; ``Tagger(8).place(device)`` is a tagger, and so is
+    ``Tagger.made_for(device)`` where that gives ``cls(device)``.
     """
-    if not isinstance(receiver, Instance) or receiver.cls is method.owner or method.result is None:
+    if not isinstance(receiver, OF_CLASSES) or receiver.cls is method.owner or method.result is None:
         return given
-    itself = Instance(method.owner) if method.owner is not None else receiver
+    made, itself = Instance(receiver.cls), Instance(method.owner or receiver.cls)
     returned = [one.unnarrowed() for one in method.result.inputs]
-    if itself not in given or set(method.parameters[:1]).isdisjoint(returned):
+    objects = [one.callee if isinstance(receiver, ClassReference) and one.op is Op.CALL else one for one in returned]
+    if itself not in given or set(method.parameters[:1]).isdisjoint(objects):
         return given
-    return given - {itself} | {receiver}
+    return given - {itself} | {made}
 
 
 def _is_new(solution: Solution, value: Value) -> bool:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
+from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.known import Known
 
 
 class Made(NamedTuple):
@@ -25,9 +26,9 @@ class Made(NamedTuple):
 class Overriding:
     """Answers which methods of subclasses run for a method of a base of theirs."""
 
-    def __init__(self, graph: ValueGraph) -> None:
-        """Look at the classes of ``graph`` when first asked."""
-        self.graph = graph
+    def __init__(self, solution: Known) -> None:
+        """Look at the classes of a file when first asked."""
+        self._solution, self.graph = solution, solution.graph
         self._table: dict[Class, list[Class]] = {}
         self._known = -1
         self._made: dict[Class, list[Class]] = defaultdict(list)
@@ -41,20 +42,32 @@ class Overriding:
             self._made[base].append(cls)
         return above
 
-    def methods(self, receiver: Value, cls: Class, name: str) -> list[Function]:
-        """The methods that ``receiver.name(...)`` may run, where that is not what ``cls`` has under ``name`` alone.
+    def has_others(self, cls: Class) -> bool:
+        """Whether objects are made of classes below one, for all that is known so far."""
+        return bool(self._made.get(cls))
 
-        Of another receiver than ``self`` its class is known. Empty where only ``cls`` defines the method, or none does.
+    def methods(self, function: Function, cls: Class, name: str) -> list[Function]:
+        """The methods that ``self.name(...)`` may run in ``function``, a method of ``cls``, beside its own.
+
+        Empty where only ``cls`` defines the method, or none does.
         """
-        function = receiver.function
-        if not (receiver.op is Op.PARAMETER and function.owner is cls and function.parameters[0] is receiver):
-            return []
         own = cls.method(name)
         if own is None or is_left_open(own):
             return [below.methods[name] for below in self._subclasses.get(cls, ()) if name in below.methods]
-        made = (below for below in self._made.get(cls, ()) if below.method(function.name) is function)
+        if _is_abstract(cls) and (below := [one for one in self._subclasses.get(cls, ()) if not _is_abstract(one)]):
+            instead = dict.fromkeys(method for one in below if (method := one.method(name)) is not None)
+            if own not in instead:
+                return list(instead)  # no object has the base's
+        made = (below for below in self._made.get(cls, ()) if self._is_run_by(below, function, cls))
         instead = dict.fromkeys(method for below in made if (method := below.method(name)) is not None)
         return [] if instead.keys() <= {own} else list({own: None, **instead})
+
+    def _is_run_by(self, below: Class, function: Function, cls: Class) -> bool:
+        """Whether an object of a class runs a method of a base of it, be it by ``super()`` from one of its own."""
+        if below.method(function.name) is function:
+            return True
+        own = set(below.lineage()).difference(cls.lineage())
+        return any(call.function.owner in own for call in self._solution.callers.get(function, ()))
 
     @property
     def _subclasses(self) -> dict[Class, list[Class]]:
@@ -67,6 +80,19 @@ class Overriding:
                     table[above].append(cls)
             self._table, self._known = table, len(opened)
         return self._table
+
+
+def _is_abstract(cls: Class) -> bool:
+    """Whether a class has a method that is abstract: no object is made of it."""
+    return any(
+        one.is_abstract and cls.method(one.name) is one for above in cls.lineage() for one in above.methods.values()
+    )
+
+
+def is_own_object(receiver: Value, cls: Class) -> bool:
+    """Whether a value is ``self`` of a method of a class: of another object its class is known."""
+    function = receiver.function
+    return receiver.op is Op.PARAMETER and function.owner is cls and function.parameters[0] is receiver
 
 
 def is_left_open(method: Function) -> bool:

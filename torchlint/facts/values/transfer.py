@@ -257,7 +257,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             if read:
                 return join(solution.calls.run_function(value, one, bound=True) for one in read)
         if method is not None:
-            meant = solution.calls.left_to_subclasses(value.inputs[0], atom.cls, method) or [method]
+            meant = solution.calls.methods_meant(value, atom.cls, method)
             is_bound = isinstance(atom, Instance)
             return frozenset(FunctionReference(one, bound=is_bound and not one.is_static) for one in meant)
         place = Place(atom.cls.root(), name)
