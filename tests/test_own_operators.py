@@ -134,3 +134,33 @@ totals = Totals()
 def test_a_sum_of_records_holds_what_each_of_them_was_made_with(given: str, found: list[str]) -> None:
     noted = f"totals = totals + Totals({given}, 1)"
     assert Program(TOTALS + TRAINING + STEP.format(noted=noted).replace("print(log)", "print(totals)")).leaks() == found
+
+
+BOOK = """
+from collections import defaultdict
+
+class Average:
+    def __init__(self):
+        self.total, self.n = 0.0, 0
+    def __iadd__(self, pair):
+        value, n = pair
+        self.total += {kept}
+        self.n += n
+        return self
+
+class Book:
+    def __init__(self):
+        self.pages = defaultdict(Average)
+    def __getitem__(self, name):
+        return self.pages[name]
+    def __setitem__(self, name, page):
+        self.pages[name] = page
+
+log = Book()
+"""
+
+
+@pytest.mark.parametrize(("kept", "found"), [("value * n", ["self.total"]), ("float(value) * n", [])])
+def test_a_pair_that_is_added_to_an_item_is_told_where_that_keeps_it(kept: str, found: list[str]) -> None:
+    source = BOOK.format(kept=kept) + TRAINING + STEP.format(noted='log["loss"] += (loss, len(x))')
+    assert Program(source).leaks() == found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import Container, Instance, sorted_values
-from torchlint.facts.values.graph import Op, Place, Store, Value
+from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.known import Known
@@ -55,10 +55,20 @@ def allocations_of(solution: Known, value: Value) -> list[Value]:
 
 
 def is_handed_to_method(solution: Solution, store: Store) -> bool:
-    """``meter.add(loss)`` of a class of the project, which looks like a container's method: its ``add`` says it all."""
-    if store.call is None or store.holder is None or not solution.functions_of(store.call):
+    """``meter.add(loss)`` of a class of the project, which looks like a container's method: its ``add`` says it all.
+
+    So it is where the class says what ``meter += (loss, n)`` does.
+    """
+    if store.holder is None or solution.may_be(store.holder, Container):
         return False
-    return not solution.may_be(store.holder, Container)
+    if store.call is not None:
+        return bool(solution.functions_of(store.call))
+    atoms = solution.final(store.holder) if store.kind is Kind.INSERT and not store.is_item else ()
+    return any(isinstance(atom, Instance) and _adds(atom.cls) for atom in atoms)
+
+
+def _adds(cls: Class) -> bool:
+    return any(cls.method(name) is not None for name in ("__iadd__", "__add__"))
 
 
 def is_one_place(holder: Value) -> bool:

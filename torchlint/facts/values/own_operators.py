@@ -5,9 +5,10 @@ https://docs.python.org/3/reference/datamodel.html#emulating-numeric-types
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import Abstract, Instance, join, sorted_values
+from torchlint.facts.values.domain import SYMBOLIC, Abstract, Container, Instance, join, sorted_values
 from torchlint.facts.values.graph import Class, Function, Value
 
 if TYPE_CHECKING:
@@ -34,6 +35,17 @@ def operator_of(operation: Value, cls: Class) -> Function | None:
         return None
     in_place = cls.method(f"__i{name}__") if operation.name.endswith(IN_PLACE) else None
     return in_place or cls.method(f"__{name}__")
+
+
+def objects_in(operands: Sequence[Abstract]) -> Abstract:
+    """The left side of an operator without what was put in its place before it was known: ``stats[key] += (loss, n)``.
+
+    Where it is an object of the project, what callers pass elsewhere for an item is such an object as well.
+    """
+    added = {atom for operand in operands[1:] for atom in operand if isinstance(atom, Container)}
+    left = operands[0] - added
+    objects = frozenset(atom for atom in left if isinstance(atom, Instance))
+    return objects if objects and all(isinstance(atom, SYMBOLIC) for atom in left - objects) else left
 
 
 def given_by_own(solution: Solution, operation: Value, left: Abstract) -> Abstract | None:

@@ -55,7 +55,7 @@ from torchlint.facts.values.narrowed import narrowed
 from torchlint.facts.values.objects import of_an_object, of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.own_listings import listed_by_own
-from torchlint.facts.values.own_operators import given_by_own
+from torchlint.facts.values.own_operators import given_by_own, objects_in
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.told_modules import OWN_PARTS
 from torchlint.facts.values.tuples import fields_of_record, unpackable
@@ -188,7 +188,7 @@ _SUMS = frozenset(["Add", "AddAssign", "Multiply"])
 
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
-    own = given_by_own(solution, value, inputs[0])
+    own = given_by_own(solution, value, objects_in(inputs))
     if own is not None:
         return own
     if value.name in _OF_BITS:
