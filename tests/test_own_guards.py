@@ -227,6 +227,26 @@ def test_a_decorator_may_enter_it_by_a_stack(tmp_path: Path) -> None:
     assert found(tmp_path, STACKED.format(off="torch.no_grad()"), SCORED, elsewhere=False) == []
 
 
+SWITCHED = """
+import functools
+def scoring(function):
+    @functools.wraps(function)
+    def scored(model, *rest, **named):
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled({flag})
+        try:
+            return function(model, *rest, **named)
+        finally:
+            torch.set_grad_enabled(before)
+    return scored
+"""
+
+
+@pytest.mark.parametrize("flag", ["False", "True", "model.training"])
+def test_a_decorator_may_switch_them_off_or_on_and_put_them_back(tmp_path: Path, flag: str) -> None:
+    assert found(tmp_path, SWITCHED.format(flag=flag), SCORED, elsewhere=False) == []
+
+
 def test_a_decorator_that_enters_another_is_no_guard(tmp_path: Path) -> None:
     guard = STACKED.format(off="torch.autocast('cuda')")
     assert found(tmp_path, guard, SCORED, elsewhere=False) == ["main.py: TLK201 warning"]

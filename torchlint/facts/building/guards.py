@@ -146,15 +146,29 @@ def wrapping_mode(decorator: cst.FunctionDef, mode_of: Callable[[cst.BaseExpress
 def _mode_around_call(
     wrapper: cst.FunctionDef, given: set[str], mode_of: Callable[[cst.BaseExpression], Mode | None]
 ) -> Mode | None:
-    """The mode in which a function calls one of ``given``: by a block around the call, or by its own decorator."""
+    """The mode in which a function calls one of ``given``: by a block around the call, by its own decorator or a call.
+
+    ``torch.set_grad_enabled(False)`` in front of it, whatever puts it back in the end.
+    """
     withs = (node for node in walk_scope(wrapper) if isinstance(node, cst.With))
     blocks = [(node, [*(item.item for item in node.items), *entered_in(node.body)]) for node in withs]
-    around = [(wrapper, [one.decorator for one in wrapper.decorators]), *blocks]
+    around = [*blocks, (wrapper, [one.decorator for one in wrapper.decorators])]
     for node, guards in around:
         body = node.body if isinstance(node, cst.With) else wrapper.body
         calls = (inner.func for inner in walk_scope(body) if isinstance(inner, cst.Call))
         if any(isinstance(called, cst.Name) and called.value in given for called in calls):
-            found = next(filter(None, map(mode_of, guards)), None)
+            found = next(filter(None, map(mode_of, guards)), None) or (
+                _mode_set_in(wrapper, mode_of) if node is wrapper else None
+            )
             if found is not None:
                 return found
     return None
+
+
+def _mode_set_in(wrapper: cst.FunctionDef, mode_of: Callable[[cst.BaseExpression], Mode | None]) -> Mode | None:
+    """The mode that a statement of a function sets, ``torch.set_grad_enabled(False)``, before it tries."""
+    lines = (line.body for line in wrapper.body.body if isinstance(line, cst.SimpleStatementLine))
+    called = (one.value for line in lines for one in line if isinstance(one, cst.Expr))
+    setting = (call for call in called if isinstance(call, cst.Call) and mode_of(call) is Mode.UNKNOWN and call.args)
+    words = {"False": Mode.OFF, "True": Mode.ON}
+    return next((words.get(dotted(call.args[0].value) or "", Mode.UNKNOWN) for call in setting), None)
