@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 import pytest
+from programs import TRAINING, Program
 
 from torchlint import check_source
 from torchlint.facts import Facts
@@ -189,3 +190,30 @@ def test_a_module_is_not_called_as_what_makes_one(ready: str, kept: str, found: 
     """What a trainer takes for a factory of modules where it is no module gives no losses there."""
     source = TRAINER.replace("READY", ready.strip()).replace("KEPT", kept)
     assert [one.code for one in check_source(source)] == found
+
+
+PAIRED = """
+class Meter:
+    def __init__(self):
+        self.n = 0
+    def add(self, given):
+        {taken}
+        self.n += n
+meter = Meter()
+for x, y in loader:
+    loss = model(x).sum()
+    meter.add((loss, len(y)))
+    meter.add(2 * loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "leaks"),
+    [
+        ("value, n = given if isinstance(given, tuple) else (given, 1)", False),
+        ("n = given[1] if isinstance(given, (tuple, list)) else 1", False),
+        ("n, value = given if isinstance(given, tuple) else (1, given)", True),
+    ],
+)
+def test_of_what_is_a_tuple_for_some_callers_others_pass_no_item(taken: str, leaks: bool) -> None:
+    assert bool(Program(TRAINING + PAIRED.format(taken=taken)).accumulated()) is leaks

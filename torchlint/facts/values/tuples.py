@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.data_classes import is_named_tuple
-from torchlint.facts.values.domain import BOTTOM, Abstract, Atom, Container, Derived, Tensor, is_graphless
+from torchlint.facts.values.domain import BOTTOM, SYMBOLIC, Abstract, Atom, Container, Derived, Tensor, is_graphless
 from torchlint.facts.values.graph import Class, Op, Value
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def _is_of_setting(atom: Atom) -> bool:
 def with_items(solution: Solution, before: Abstract) -> Abstract:
     """What of a value is left that is known to be a tuple, a list or a dict.
 
-    Where none is known to come, a tensor stands for what an unknown call gives, whatever holds it.
+    Where none is known to come, a tensor stands for what an unknown call gives, whatever holds it; so does what callers
+    pass of a parameter, of whom some pass a tensor.
     """
     if any(isinstance(atom, Container) for atom in before):
-        return frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived))
+        return frozenset(atom for atom in before if not isinstance(atom, (Tensor, *SYMBOLIC)))
     return BOTTOM if solution.is_open else before  # what was a tensor for a moment would go round in loops
