@@ -8,6 +8,7 @@ all who call it, of whom none is seen, switch gradients off.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward, watches_networks
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.returned_items import is_part_of_several, items_at, kept_in_field
 from torchlint.syntax.tree import branches, walk
 
@@ -202,10 +204,22 @@ class Suppositions:
         key = value.keys[0] if call is not value else None
         if key is None or call.op is not Op.CALL:
             return False
+        if items_at(self.solution, value):
+            return False  # what the file's own function gives there is known
         if not self._is_derived(value) and not self.solution.may_be(call, Carrier):
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
-        return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
+        return self.facts.modes.records(call) and any(other in self._spent_losses for other in others)
+
+    @cached_property
+    def _spent_losses(self) -> frozenset[Value]:
+        """What losses are made of with their graphs, up to the networks: what these are given need have none."""
+        ways = reached([backward.root for backward in self.solution.graph.all_backwards()], self._up_to_networks)
+        return self.flows.spent_roots.intersection(ways)
+
+    def _up_to_networks(self, value: Value) -> Iterable[Value]:
+        is_end = self.facts.steps.calls_module(value) or all(map(is_graphless, self.solution.final(value)))
+        return () if is_end else self.flows.ancestry.sources(value)
 
 
 def _is_number_within(call: Value) -> bool:
