@@ -6,15 +6,13 @@ behind it each runs the methods of its own event, and these run as often as it d
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.spelling import spelled
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -47,7 +45,7 @@ def named_methods(solution: Solution, call: Value) -> Iterator[Named]:
         return  # whoever says the name does not say that gradients are off where it is used
     receiver, name = made.arguments[:2]
     solution.watch(receiver, call)
-    for caller, text in _spelled(solution, name, call):
+    for caller, text in spelled(solution, name, call):
         yield Named(receiver, text, caller)
 
 
@@ -100,33 +98,3 @@ def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str |
     for argument in handed.values():
         solution.watch(argument, call)
     return handed
-
-
-def _spelled(solution: Solution, name: Value, reader: Value) -> Iterator[tuple[Value, str]]:
-    """The texts that ``name`` may be, each with the call that says it; ``reader`` is told of others."""
-    if name.op is Op.PARAMETER:
-        solution.watch(name.function, reader)
-        for caller, binding in solution.callers.get(name.function, {}).items():
-            given = binding.get(name)
-            if given is not None and given.op is Op.CONSTANT and (text := _written(given.syntax)) is not None:
-                yield caller, text
-    elif name.op is Op.CONSTANT and len(name.inputs) == 1 and isinstance(name.syntax, cst.FormattedString):
-        for caller, text in _spelled(solution, name.inputs[0], reader):
-            yield caller, "".join(_filled(name.syntax, text))
-    elif name.op is Op.OPERATION and len(name.inputs) == 2 and isinstance(name.syntax, cst.BinaryOperation):
-        left, right = name.inputs
-        if isinstance(name.syntax.operator, cst.Add) and left.op is Op.CONSTANT:
-            beginning = _written(left.syntax)
-            yield from ((c, beginning + t) for c, t in _spelled(solution, right, reader) if beginning is not None)
-
-
-def _written(node: cst.CSTNode | None) -> str | None:
-    """The text of a string without formatting; None for anything else."""
-    written = ast.literal_eval(node.value) if isinstance(node, cst.SimpleString) else None
-    return written if isinstance(written, str) else None
-
-
-def _filled(node: cst.FormattedString, text: str) -> Iterator[str]:
-    """The parts of a formatted string with ``text`` in the place of its only expression."""
-    for part in node.parts:
-        yield part.value if isinstance(part, cst.FormattedStringText) else text
