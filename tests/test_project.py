@@ -80,6 +80,14 @@ def test_a_folder_without_an_initializer_is_a_package_as_well(tmp_path: Path, na
         assert found == Location(str(tmp_path / "lab/tools/trace.py"), ("note",))
 
 
+def test_a_folder_of_a_package_belongs_to_it_without_an_initializer(tmp_path: Path) -> None:
+    tree(tmp_path, "lib/__init__.py", "lib/maps/local.py", "lib/maps/deep/far.py", "tools/run.py")
+    modules = Modules()
+    assert modules.absolute(str(tmp_path / "lib/maps/local.py"), ".go") == "lib.maps.go"
+    assert modules.absolute(str(tmp_path / "lib/maps/deep/far.py"), ".go") == ".go"
+    assert modules.absolute(str(tmp_path / "tools/run.py"), ".go") == ".go"
+
+
 def test_relative_names_become_absolute_by_their_package(tmp_path: Path) -> None:
     tree(tmp_path, "lib/__init__.py", "lib/deep/__init__.py")
     modules = Modules()

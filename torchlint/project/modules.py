@@ -111,7 +111,11 @@ class Modules:
 
     def _package_at(self, folder: str) -> tuple[str, str]:
         above, name = os.path.split(folder)
-        if not name or self._sights.kind(folder, INITIALIZER) is not Kind.FILE:
+        if not name:
+            return "", folder
+        is_marked = self._sights.kind(folder, INITIALIZER) is Kind.FILE
+        # A folder of a package needs no initializer of its own: https://peps.python.org/pep-0420/
+        if not is_marked and self._sights.kind(above, INITIALIZER) is not Kind.FILE:
             return "", folder
         package, root = self._package_of(above)
         return f"{package}.{name}" if package else name, root
