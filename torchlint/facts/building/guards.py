@@ -157,9 +157,9 @@ def _mode_around_call(
         body = node.body if isinstance(node, cst.With) else wrapper.body
         calls = (inner.func for inner in walk_scope(body) if isinstance(inner, cst.Call))
         if any(isinstance(called, cst.Name) and called.value in given for called in calls):
-            found = next(filter(None, map(mode_of, guards)), None) or (
-                _mode_set_in(wrapper, mode_of) if node is wrapper else None
-            )
+            found = next(filter(None, map(mode_of, guards)), None)
+            if found is None and node is wrapper:
+                found = _mode_set_in(wrapper, mode_of)
             if found is not None:
                 return found
     return None

@@ -15,12 +15,12 @@ from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import text_of
 from torchlint.syntax.conditions import holding
 
-DRAWING = frozenset(["randrange", "randint", "integers", "choice"])
-"""Functions and methods of Python and numpy that draw a number."""
-
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.views import Views
+
+DRAWING = frozenset(["randrange", "randint", "integers", "choice"])
+"""Functions and methods of Python and numpy that draw a number."""
 
 
 class ChosenRows:

@@ -319,7 +319,7 @@ class Views:
         return ("none", None) if result is None else ("whole", result)
 
     def _only_part(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
-        """Of what a function gives in one case or another the only part of a tensor, where all else is new."""
+        """Of what a value may be in one case or another the only part of a tensor, where all else is new."""
         kinds = [self._view(one, entered)[0] for one in given]
         is_only = len(given) > 1 and sorted(kinds) == [*["none"] * (len(given) - 1), "part"]
         return given[kinds.index("part")] if is_only else None

@@ -54,7 +54,7 @@ class Way:
         base: the computed value behind all views.
         parts: those of the views that take a part.
         is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
-        is_choice: whether a function on the way gives something else in other cases.
+        is_choice: whether something on the way is computed anew in other cases.
         entered: the calls by which functions were entered on the way.
         numbers: what computes the numbers that the parts are indexed by, where these are not written there.
         values: all values on the way.
