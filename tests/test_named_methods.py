@@ -78,7 +78,7 @@ def test_a_name_is_written_where_it_is_used() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "getattr(part, event.lower())(self, **payload)",
+        "getattr(part, event.title())(self, **payload)",
         "getattr(part, payload['event'])(self)",
         "with torch.no_grad():\n                getattr(part, event)(self, **payload)",
     ],
