@@ -320,6 +320,8 @@ class Views:
 
     def _only_part(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
         """Of what a value may be in one case or another the only part of a tensor, where all else is new."""
+        if len(self._followed) > 1:
+            return None  # a function that another one calls: each further one would be looked at twice as often
         kinds = [self._view(one, entered)[0] for one in given]
         is_only = len(given) > 1 and sorted(kinds) == [*["none"] * (len(given) - 1), "part"]
         return given[kinds.index("part")] if is_only else None
