@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -97,12 +97,16 @@ def switches_off(function: cst.FunctionDef, full_name: Callable[[cst.CSTNode], s
 
     One that says anything else anywhere, ``set_grad_enabled(before)`` in the end, puts them back.
     """
-    statements = (line.body for line in function.body.body if isinstance(line, cst.SimpleStatementLine))
-    bare = (small.value for body in statements for small in body if isinstance(small, cst.Expr))
-    if not any(_sets(call, full_name) for call in bare):
+    if not any(_sets(call, full_name) for call in _bare(function)):
         return False
     setters = [node for node in walk_scope(function) if isinstance(node, cst.Call) and _sets(node, full_name)]
     return all(dotted(call.args[0].value) == "False" for call in setters)
+
+
+def _bare(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+    """What a function runs on its way, whatever happens, and throws the answer away."""
+    statements = (line.body for line in function.body.body if isinstance(line, cst.SimpleStatementLine))
+    return (small.value for body in statements for small in body if isinstance(small, cst.Expr))
 
 
 def _sets(node: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> bool:
@@ -167,8 +171,7 @@ def _mode_around_call(
 
 def _mode_set_in(wrapper: cst.FunctionDef, mode_of: Callable[[cst.BaseExpression], Mode | None]) -> Mode | None:
     """The mode that a statement of a function sets, ``torch.set_grad_enabled(False)``, before it tries."""
-    lines = (line.body for line in wrapper.body.body if isinstance(line, cst.SimpleStatementLine))
-    called = (one.value for line in lines for one in line if isinstance(one, cst.Expr))
-    setting = (call for call in called if isinstance(call, cst.Call) and mode_of(call) is Mode.UNKNOWN and call.args)
+    calls = (one for one in _bare(wrapper) if isinstance(one, cst.Call) and one.args)
+    setting = (call for call in calls if mode_of(call) is Mode.UNKNOWN)
     words = {"False": Mode.OFF, "True": Mode.ON}
     return next((words.get(dotted(call.args[0].value) or "", Mode.UNKNOWN) for call in setting), None)

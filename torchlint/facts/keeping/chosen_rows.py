@@ -6,21 +6,21 @@ hard, or that are drawn, keeps the others as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.building.names import assigned_in, paths_read
 from torchlint.facts.keeping.ways import View
+from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.graph import Loop, Op, Store, Value
 from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.writing import text_of
 from torchlint.syntax.conditions import holding
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.views import Views
-
-DRAWING = frozenset(["randrange", "randint", "integers", "choice"])
-"""Functions and methods of Python and numpy that draw a number."""
 
 
 class ChosenRows:
@@ -36,22 +36,18 @@ class ChosenRows:
         rows = self.views.rows_of(row) if row.op is Op.ELEMENT else None
         if rows is None or row.loop is None or not self._is_chosen(store, row.loop):
             return None
-        base = self.views.base_of(rows) or self._given(rows)  # `x.cpu()` may be a copy, which is as large
+        # `x.cpu()` may be a copy, which is as large.
+        base = self.views.base_of(rows) or next(ends([rows], self._given), rows)
         return View(base, row, surely_smaller=False, entered=None)
 
     def is_put_anywhere(self, store: Store) -> bool:
         """Whether a number that is drawn says whose place a row takes: a reservoir keeps rows of all batches."""
-        parts = store.index.computed_from() if store.is_item and store.index is not None else ()
-        return any(one.op is Op.CALL and one.callee.name.rpartition(".")[2] in DRAWING for one in parts)
+        return store.is_item and store.index is not None and is_drawn(self.facts.solution, store.index)
 
-    def _given(self, rows: Value) -> Value:
+    def _given(self, rows: Value) -> Sequence[Value]:
         """What callers pass where a function goes over the rows of what it is given, if that is one thing."""
-        seen = set[Value]()
-        while rows.op is Op.PARAMETER and rows not in seen:
-            seen.add(rows)
-            given = self.facts.solution.arguments_of(rows)
-            rows = given[0] if len(given) == 1 else rows
-        return rows
+        given = self.facts.solution.arguments_of(rows) if rows.op is Op.PARAMETER else []
+        return given if len(given) == 1 else []
 
     def _is_chosen(self, store: Store, loop: Loop) -> bool:
         """Whether a condition on what differs from turn to turn decides, and not how full it is that takes the row."""

@@ -38,6 +38,9 @@ from torchlint.facts.values.homes import is_data_of_tensor, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
+_Step = tuple[str, Value | None]
+"""How a value comes of another one, and of which; see :meth:`Views._view`."""
+
 
 class Views:
     """Answers which values of one file are views of a part."""
@@ -155,18 +158,18 @@ class Views:
             value = source
         return None
 
-    def _row_of(self, value: Value, ends: Sequence[Value]) -> tuple[str, Value | None] | None:
+    def _row_of(self, value: Value, ends: Sequence[Value]) -> _Step | None:
         """The whole, if that is a tensor, of which a loop takes row after row where one of the ``ends`` is it."""
         is_row = value.op is Op.ELEMENT and value.inputs[0] in ends and self._is_walked(value)
         return ("whole", value.inputs[0]) if is_row else None
 
-    def _given(self, value: Value, entered: dict[Function, Value]) -> tuple[str, Value | None] | None:
+    def _given(self, value: Value, entered: dict[Function, Value]) -> _Step | None:
         """What a parameter is given by the very call through whose result its function was entered."""
         call = entered.get(value.function) if value.op is Op.PARAMETER else None
         given = self.solution.callers[value.function].get(call, {}).get(value) if call is not None else None
         return None if given is None else ("whole", given)
 
-    def _view(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+    def _view(self, value: Value, entered: Mapping[Function, Value]) -> _Step:
         """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown".
 
         "own" is a part of what a function of another file makes.
@@ -203,26 +206,26 @@ class Views:
             return self._joined(value, entered)
         return self._call(value, entered) if value.op is Op.CALL else ("none", None)
 
-    def _joined(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+    def _joined(self, value: Value, entered: Mapping[Function, Value]) -> _Step:
         """One of several, each computed anew in the same turn: ``if rate != 16000: wave = resample(wave)``."""
         given = unpadded(choices(value))
         if len(given) == 1:
             return ("whole", given[0])
+        views = [self._view(one, entered) for one in given]
         if value.loop is None or value not in value.loop.phis:
-            if (part := self._one_of_parts(given, entered)) is not None:
+            if (part := self._one_of_parts(given, views)) is not None:
                 return ("whole", part)
-            if (part := self._only_part(given, entered)) is not None:
+            if (part := self._only_part(given, views)) is not None:
                 return ("choice", part)
         is_new = all(
-            one.op in (Op.CALL, Op.OPERATION) and one.loop is value.loop and self._view(one, entered)[0] == "none"
-            for one in given
+            one.op in (Op.CALL, Op.OPERATION) and one.loop is value.loop and kind == "none"
+            for one, (kind, _) in zip(given, views, strict=True)
         )
         is_new &= value.loop is None or value not in value.loop.phis
         return ("whole", given[0]) if given and is_new else ("unknown", None)
 
-    def _one_of_parts(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
+    def _one_of_parts(self, given: Sequence[Value], views: Sequence[_Step]) -> Value | None:
         """Of several parts of one tensor the one that may be all of it: ``h[:, 0] if first else h[:, -1]``."""
-        views = [self._view(one, entered) for one in given]
         if len(given) < 2 or len(set(views)) != 1 or views[0][0] != "part" or views[0][1] is None:
             return None
         source = views[0][1]
@@ -272,7 +275,7 @@ class Views:
         stores = (one for one in self.solution.graph.stores if one.kind is Kind.INSERT and one.syntax is None)
         return frozenset(one.value for one in stores if one.value.op is Op.ELEMENT and not one.is_item)
 
-    def _place(self, value: Value) -> tuple[str, Value | None]:
+    def _place(self, value: Value) -> _Step:
         """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""
         places = self.solution.read_from(value)
         stored = list(dict.fromkeys(stored_at(self.solution, value)))
@@ -280,7 +283,7 @@ class Views:
             return ("whole", stored[0])
         return ("unknown" if stored or value.op is Op.READ else "none", None)
 
-    def _call(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+    def _call(self, call: Value, entered: Mapping[Function, Value]) -> _Step:
         callee = call.callee
         name = callee.name.rpartition(".")[2]
         source = callee.inputs[0] if callee.op is Op.ATTRIBUTE else call.arguments[0] if call.arguments else None
@@ -301,7 +304,7 @@ class Views:
             return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
         return self._result(call, entered)
 
-    def _result(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+    def _result(self, call: Value, entered: Mapping[Function, Value]) -> _Step:
         """What the function of the file that a CALL, or the read of a property, runs gives, where that is a view."""
         functions = self.solution.functions_of(call)
         given = unpadded(choices(functions[0].result)) if len(functions) == 1 else []
@@ -310,19 +313,20 @@ class Views:
             return ("none", None)  # a function that returns what it returns itself says nothing
         self._followed.add(call)
         within = {**entered, given[0].function: call}
-        is_view = len(given) == 1 and self._view(given[0], within)[0] in ("whole", "part")
-        result = given[0] if is_view else self._one_of_parts(given, within)
-        part = self._only_part(given, within) if result is None else None
+        views = [self._view(one, within) for one in given]
+        is_view = len(given) == 1 and views[0][0] in ("whole", "part")
+        result = given[0] if is_view else self._one_of_parts(given, views)
+        part = self._only_part(given, views) if result is None else None
         self._followed.discard(call)
         if part is not None:
             return ("choice", part)
         return ("none", None) if result is None else ("whole", result)
 
-    def _only_part(self, given: Sequence[Value], entered: Mapping[Function, Value]) -> Value | None:
+    def _only_part(self, given: Sequence[Value], views: Sequence[_Step]) -> Value | None:
         """Of what a value may be in one case or another the only part of a tensor, where all else is new."""
         if len(self._followed) > 1:
-            return None  # a function that another one calls: each further one would be looked at twice as often
-        kinds = [self._view(one, entered)[0] for one in given]
+            return None  # in a function that another one calls
+        kinds = [kind for kind, _ in views]
         is_only = len(given) > 1 and sorted(kinds) == [*["none"] * (len(given) - 1), "part"]
         return given[kinds.index("part")] if is_only else None
 
@@ -346,7 +350,7 @@ class Views:
 
     # -- an index -------------------------------------------------------------------------------------------------
 
-    def _subscript(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+    def _subscript(self, value: Value, entered: Mapping[Function, Value]) -> _Step:
         pieces = pieces_of(value.inputs[0])
         if pieces is not None:
             return ("part", pieces)

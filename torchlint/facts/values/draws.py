@@ -16,7 +16,8 @@ GENERATORS = ("random.", "secrets.", "numpy.random.", "torch.randint", "torch.ra
 """How the names of functions begin that draw numbers, or make what draws them."""
 
 DRAWING = frozenset(
-    ["choice", "choices", "sample", "integers", "randint", "permutation", "tolist", "cpu", "numpy", "item"]
+    ["choice", "choices", "sample", "integers", "randint", "randrange", "permutation", "tolist", "cpu", "numpy",
+     "item"]
 )  # fmt: skip
 """Methods of a generator that draw, and those of an array that give its numbers."""
 
