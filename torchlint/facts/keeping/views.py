@@ -85,7 +85,7 @@ class Views:
         """Of which parameter a function returns a view, whatever is passed for it, or that it is a part of its own."""
         result = function.result if not function.is_generator else None
         several = unpadded(choices(result))
-        one = several[0] if len(several) == 1 else self._one_of_parts(several, {})
+        one = several[0] if len(several) == 1 else self._one_of_parts(several, [self._view(one, {}) for one in several])
         if one is None:
             return None
         given = self.of_given(one, function)
