@@ -28,8 +28,8 @@ class GraphOnSelf(Rule):
     them are in memory at the peak, one for each object that keeps one. A value that is computed once and cached
     with its graph keeps it to the end: one that a layer makes where it does not train is a note, since whoever
     evaluates it decides on gradients. Where a backward has run over the graph, only its nodes stay, a few kilobytes
-    of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network, or
-    on a private attribute of which its own methods only read numbers.
+    of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network, on
+    a private attribute of which its own methods only read numbers, or on one of which others only read numbers.
 
     ## Example
     ```python

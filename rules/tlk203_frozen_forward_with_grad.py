@@ -11,8 +11,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.autograd.followers import FollowerForward
     from torchlint.facts.autograd.inference import Inference
+    from torchlint.facts.autograd.references import ReferenceForward
     from torchlint.facts.autograd.untrained import UntrainedForward
     from torchlint.facts.values.graph import Backward, Value
 
@@ -24,8 +24,9 @@ class FrozenForwardWithGrad(Rule):
     Finds forwards in a training step that record a graph although nothing is trained through them: of a teacher, a
     target network or a fixed extractor that is in no optimizer, and of the generator in the discriminator's step,
     whose gradients are zeroed before its own optimizer steps; or samples that the step only looks at; of a teacher
-    that a module of another file makes for itself and runs. In a module whose training stands in another file, of a
-    copy that follows another network by averages, or of a network whose answer is detached beside that of another one.
+    that a module of another file makes for itself and runs. Where the training stands in another file, of a network
+    that only takes the weights of another one, or averages of them, and of one whose answer is detached beside that of
+    another one. A network in evaluation mode whose answer is what that of another one ought to be is a note there.
 
     ## Why is this bad?
     All activations of the network stay in GPU memory until the backward, which then computes gradients for all its
@@ -69,7 +70,8 @@ class FrozenForwardWithGrad(Rule):
     symptoms = (Symptom.SLOW,)
     triggers = (
         Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),
-        Trigger(calls=frozenset(["step", "deepcopy", "detach"])),  # the backward may run in another file
+        # The backward may run in another file.
+        Trigger(calls=frozenset(["step", "deepcopy", "detach", "eval", "load_state_dict"])),
         Trigger(names=frozenset(["data"])),
     )
 
@@ -78,9 +80,11 @@ class FrozenForwardWithGrad(Rule):
         for forward in facts.untrained_forwards:
             yield self._finding(facts, forward)
         told = {facts.statement_of(forward.call) for forward in facts.untrained_forwards}
-        for follower in facts.follower_forwards:
-            if facts.statement_of(follower.call) not in told:
-                yield _following(facts, follower)
+        for reference in facts.reference_forwards:
+            statement = facts.statement_of(reference.call)
+            if statement not in told:
+                told.add(statement)
+                yield _compared(facts, reference)
         for inference in facts.unguarded_inferences:
             if inference.is_target:
                 yield from _targets(facts, inference)
@@ -145,21 +149,28 @@ def _where(backward: Backward) -> tuple[str | LineOf, ...]:
     return (" that the framework runs",) if backward.by_contract else (" in line ", LineOf(backward.statement))
 
 
-def _following(facts: Facts, found: FollowerForward) -> Finding:
-    """A momentum encoder in a module whose training stands in another file."""
-    statement, update = facts.statement_of(found.call), facts.statement_of(found.update)
-    name, leader = facts.called(found.call), facts.called(found.leading)
+def _compared(facts: Facts, found: ReferenceForward) -> Finding:
+    """A momentum encoder, or a former model, in a loss whose training stands in another file."""
+    statement, shown = facts.statement_of(found.call), facts.statement_of(found.shown)
+    name, frozen = facts.name_in(found.call, found.network), ""
+    what: tuple[str | LineOf, ...] = (f"`{name}` stays in evaluation mode (line ", LineOf(shown), ")")
+    why = "it is put into evaluation mode here"
+    if found.follows:
+        why = "nothing but this changes its parameters"
+        what = (f"`{name}` only follows another network (line ", LineOf(shown), ")")
+    if found.is_given:
+        frozen = ", unless who gave it has frozen them"
     return peak(
         statement,
         (
-            f"`{name}` only follows `{leader}` (line ", LineOf(update), "), yet runs with gradients on: a backward over"
-            " what is computed from both keeps its activations, and computes gradients for all its parameters; GPU"
-            f" memory peaks; run it under `with {facts.torch_name('no_grad')}():`",
+            *what, ", yet runs with gradients on: a backward over what is computed from it and another network keeps"
+            f" its activations, and computes gradients for all its parameters{frozen}; GPU memory peaks; run it under"
+            f" `with {facts.torch_name('no_grad')}():`",
         ),
-        note=False,
+        note=not found.follows,
         evidence=(
             Step(statement, "the forward records a graph here"),
-            Step(update, "nothing but such averages changes its parameters"),
+            Step(shown, why),
         ),
     )  # fmt: skip
 

@@ -84,6 +84,30 @@ def test_another_file_that_names_a_private_attribute_may_want_its_graph(
     assert project.found() == (["pooling.py: TLK111 note"] if is_found else [])
 
 
+@pytest.mark.parametrize(
+    ("other", "is_found"),
+    [
+        ("def picture(net):\n    return net.pooling.shares.detach().cpu()", True),
+        (
+            "def picture(net):\n    shares = net.pooling.shares\n    return shares.numel() and shares.mean().item()",
+            True,
+        ),
+        ("def picture(net):\n    return net.pooling.shares", False),
+        ("def picture(net):\n    return net.pooling.shares.shape", False),
+        ("def picture(net):\n    return net.pooling.shares.detach(), net.pooling.shares.var().mean()", False),
+    ],
+    ids=["a picture", "a number", "given on", "only its size", "a penalty beside a picture"],
+)
+@pytest.mark.parametrize("is_imported", [False, True], ids=["imports it", "is beside it"])
+def test_another_file_may_read_only_the_numbers_of_a_public_attribute(
+    tmp_path: Path, other: str, is_imported: bool, *, is_found: bool
+) -> None:
+    layer = POOLING.replace("_shares", "shares").format(kept="shares", reads="")
+    importing = "from pooling import Pooling\n" if is_imported else ""
+    project = Project(tmp_path, {"pooling.py": layer, "use.py": f"{importing}{other}\n"})
+    assert project.found() == (["pooling.py: TLK111 note"] if is_found else [])
+
+
 BASE = """
     import torch
     from torch import nn

@@ -12,7 +12,6 @@ from torchlint.facts.autograd.carrying import CarriedStates
 from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import on_contexts
 from torchlint.facts.autograd.contracts import contracts
-from torchlint.facts.autograd.followers import follower_forwards
 from torchlint.facts.autograd.gradient_readers import gradient_readers
 from torchlint.facts.autograd.gradients import zeroings
 from torchlint.facts.autograd.handovers import Handovers
@@ -23,6 +22,7 @@ from torchlint.facts.autograd.leftovers import Leftover, Leftovers
 from torchlint.facts.autograd.other_branches import is_known_by_other_branch
 from torchlint.facts.autograd.phases import idle_phases
 from torchlint.facts.autograd.records import Record, Records
+from torchlint.facts.autograd.references import reference_forwards
 from torchlint.facts.autograd.resting_memos import resting_memos
 from torchlint.facts.autograd.retained_states import retained_states
 from torchlint.facts.autograd.retaining import retained_in_vain
@@ -229,13 +229,21 @@ class Facts(Solved):
         """Forwards in training steps through which nothing is trained."""
         return [u for u in untrained_forwards(self) if not self.unit_tests.is_brief(u.call)]
 
-    follower_forwards = cached_property(follower_forwards)
-    """Forwards with gradients on of networks that only follow another one."""
+    reference_forwards = cached_property(reference_forwards)
+    """Forwards with gradients on of networks that only follow another one, or with which one is compared."""
 
     @property
     def unguarded_inferences(self) -> list[Inference]:
-        """Inference that records graphs and that no guard was meant for; of the others their guard is told."""
-        return [one for one in self.inferences.found.values() if one.function not in self.guarded_in_vain]
+        """Inference that records graphs and that no guard was meant for; of the others their guard is told.
+
+        Nor is a network meant with which another one is compared, of which the loss that is returned trains that one.
+        """
+        compared = {reference.call for reference in self.reference_forwards}
+        return [
+            one
+            for one in self.inferences.found.values()
+            if one.function not in self.guarded_in_vain and not compared.issuperset(one.forwards)
+        ]
 
     idle_guards = cached_property(idle_guards)
     """Guards that guard nothing."""

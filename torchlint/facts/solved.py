@@ -50,6 +50,7 @@ class Solved(Repairs):
         others_pass: what other files pass to a function or a class of this one, call by call.
         path: the file, absolute; "" for one that stands alone.
         used_below: whether a file that this one imports goes on with such an attribute of what it is given.
+        others_look_at: whether other files of the run read such an attribute of objects, and all only its numbers.
         others_let_go: whether another file of the run sets an attribute of the objects of this one to None.
         others_empty: whether another file of the run empties an attribute of the objects of this one, or sets it anew.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
@@ -87,6 +88,7 @@ class Solved(Repairs):
         self.others_pass = project.passed
         self.path = project.path
         self.used_below = project.used_below
+        self.others_look_at = project.look_at
         self.others_let_go = project.let_go
         self.others_empty = project.empty
         self.others_only_read = project.only_read

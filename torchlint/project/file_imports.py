@@ -82,6 +82,9 @@ class FileImports:
     def train_through(self, attribute: str) -> bool:
         return self.project.readers.train_through(self.path, attribute)
 
+    def look_at(self, attribute: str) -> bool:
+        return self.project.readers.look_at(self.path, attribute)
+
     def used_below(self, attribute: str) -> bool:
         return self.project.readers.used_below(self.path, attribute)
 

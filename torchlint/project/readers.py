@@ -12,7 +12,7 @@ from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.trained import may_train, trains_on_attribute
 from torchlint.project.training_beside import trains_beside
-from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
+from torchlint.project.uses import BY_NAME, cuts_attribute, lets_go, uses_attribute, uses_result
 
 __all__ = ["Readers"]
 
@@ -159,6 +159,14 @@ class Readers:
         using = [one for one in mentioning if re.search(rf"\.{re.escape(attribute)}\b", self._files.text_of(one))]
         trees = ((one, self._files.tree_of(one)) for one in using)
         return any(tree is None or uses_attribute(tree, attribute, of_own=one in bases) for one, tree in trees)
+
+    def look_at(self, path: str, attribute: str) -> bool:
+        """Whether other files of the run read such an attribute of objects, and all of them only its numbers."""
+        with self._files.asked():
+            mentioning = self._files.mentioning_others(path, attribute)
+            trees = [self._files.tree_of(one) for one in mentioning]
+            known = [tree for tree in trees if tree is not None and not uses_attribute(tree, attribute)]
+            return len(known) == len(trees) and any(cuts_attribute(tree, attribute) for tree in known)
 
     def let_go(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` takes away what objects have as ``attribute``: it sets it to None.

@@ -9,12 +9,29 @@ from collections.abc import Callable, Iterator
 
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["BY_NAME", "GUARDS", "lets_go", "uses_attribute", "uses_result"]
+__all__ = ["BY_NAME", "GUARDS", "cuts_attribute", "lets_go", "uses_attribute", "uses_result"]
 
 NUMBERS = frozenset(
-    ["detach", "item", "tolist", "numpy", "data", "argmax", "argmin", "shape", "size", "dim", "dtype", "device"]
+    [
+        "detach",
+        "item",
+        "tolist",
+        "numpy",
+        "data",
+        "argmax",
+        "argmin",
+        "shape",
+        "size",
+        "dim",
+        "dtype",
+        "device",
+        "numel",
+    ]
 )
 """Methods and attributes of a tensor whose value has no graph."""
+
+CUTTING = frozenset(["detach", "item", "tolist", "numpy", "data"])
+"""Those that are asked for the numbers of a tensor."""
 
 MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print", "isinstance", "type", "id"])
 """Functions of Python that make a number or a text of a tensor, or ask what it is."""
@@ -47,6 +64,19 @@ def uses_attribute(tree: ast.Module, name: str, *, of_own: bool = True) -> bool:
     whether what a method reads of ``self`` counts.
     """
     return _goes_on_with(tree, lambda node: _may_read(node, name) and (of_own or not _is_of_own(node)))
+
+
+def cuts_attribute(tree: ast.Module, name: str) -> bool:
+    """Whether a file asks an attribute ``name`` of something for its numbers: ``block.gate.mean().item()``.
+
+    Be it by a variable: ``gate = block.gate``, and ``gate.detach()``.
+    """
+    cutting = (node for node in walk(tree) if isinstance(node, ast.Attribute) and node.attr in CUTTING)
+    cut = [read for node in cutting for read in _chain(node)]
+    variables = {read.id for read in cut if isinstance(read, ast.Name)}
+    bound = (node for node in walk(tree) if isinstance(node, ast.Assign))
+    meant = [node.value for node in bound if any(getattr(one, "id", None) in variables for one in node.targets)]
+    return any(_may_read(read, name) for read in [*cut, *meant, *(one for value in meant for one in _chain(value))])
 
 
 def uses_result(tree: ast.Module, name: str) -> bool:

@@ -25,13 +25,25 @@ def is_only_looked_at(facts: Facts, places: Sequence[Place], reads: Sequence[Val
         reads: all that may read them in the file.
 
     Returns:
-        False as well where other files may read them: the name is no private one, and stands there or nobody is seen.
+        True as well where it is other files that read such numbers, and nothing else, of attributes of these names.
+        False where they may read more: the name is no private one, and stands there or nobody is seen.
     """
     if not places or not all(isinstance(place.owner, Class) and is_module_class(place.owner) for place in places):
         return False
+    if any(read in facts.flows.escaped or read in facts.flows.shown for read in reads):
+        return False
     ended = [read for read in reads if read in facts.flows.detached]
-    wanted = (read for read in reads if read in facts.flows.escaped or read in facts.flows.shown)
-    return bool(ended) and not any(wanted) and all(_is_hidden(facts, place.path) for place in places)
+    if ended and all(_is_hidden(facts, place.path) for place in places):
+        return True
+    if any(not _is_of_own(read, places) for read in ended):
+        return True
+    return all(facts.others_look_at(place.path) for place in places)
+
+
+def _is_of_own(read: Value, places: Sequence[Place]) -> bool:
+    """Whether a method of the layer reads its own attribute."""
+    owner = read.function.owner
+    return owner is not None and any(place.owner in owner.lineage() for place in places)
 
 
 def _is_hidden(facts: Facts, attribute: str) -> bool:

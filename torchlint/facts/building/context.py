@@ -217,7 +217,7 @@ class Context(ABC):
             self._assign_name(target, value, syntax)
         elif type(target) is cst.Attribute:
             if target.attr.value == "data" and self._is_of_tensor(target):
-                self.visit(target.value)  # a tensor takes the numbers of another one, and none of its graph
+                self.graph.renumbered.append((self.visit(target.value), value))
             else:
                 self._assign_attribute(target, value, syntax)
         elif isinstance(target, cst.Tuple | cst.List):

@@ -157,6 +157,9 @@ class Imports(Protocol):
     def used_below(self, attribute: str) -> bool:
         """Whether a file that this one imports goes on with what objects that it is given have as such an attribute."""
 
+    def look_at(self, attribute: str) -> bool:
+        """Whether other files of the run read such an attribute of objects, and all of them only its numbers."""
+
     def let_go(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one takes away what objects have as such an attribute."""
 
@@ -267,6 +270,10 @@ class NoImports:
         return False
 
     def used_below(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def look_at(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 

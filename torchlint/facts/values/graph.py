@@ -37,7 +37,8 @@ class ValueGraph:
     ``told`` of which class, by its full dotted name, a value or an attribute is annotated to be, and ``told_items`` of
     which the items of a value; ``defaults`` what a ``defaultdict`` has under a key that is new, one value for all of
     them; ``listings`` out of which call an ELEMENT is taken, ``table.items()`` or ``table.values()``, that is read as
-    one of the table itself; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others are
+    one of the table itself; ``renumbered`` what takes the numbers of a tensor and none of its graph, ``t.data = x``,
+    each with that tensor; ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others are
     told what becomes of whatever they pass.
     """
 
@@ -64,6 +65,7 @@ class ValueGraph:
     told_items: dict[Value, str] = field(default_factory=dict)
     defaults: dict[Value, Value] = field(default_factory=dict)
     listings: dict[Value, Value] = field(default_factory=dict)
+    renumbered: list[tuple[Value, Value]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)
