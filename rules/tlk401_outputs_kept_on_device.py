@@ -21,8 +21,9 @@ class OutputsKeptOnDevice(Rule):
 
     ## What it does
     Finds outputs without a graph, and gradients, that a pass over data puts into a list although the list goes to the
-    host as a whole afterwards (`torch.cat(outs).cpu()`), and tensors that grow by `acc = torch.cat((acc, out))` in each
-    turn, be it by a function of the project, or position by position of a sequence, trained on or not.
+    host as a whole afterwards (`torch.cat(outs).cpu()`), be it in records of each turn, and tensors that grow by
+    `acc = torch.cat((acc, out))` in each turn, be it by a function of the project, or position by position of a
+    sequence, trained on or not.
 
     ## Why is this bad?
     The outputs of the whole data set stand in GPU memory at once, beside the model, and a second time while they are

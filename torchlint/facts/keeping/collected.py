@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.bases import WHOLE
+from torchlint.facts.keeping.collected_records import CollectedRecords, Field
 from torchlint.facts.keeping.collection import Collecting, Collection
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
@@ -50,6 +51,7 @@ class _Search:
         self.extents = facts.extents
         self.gathering = Gathering(facts, residences, trusts_parameters=True)
         self.optional = OptionalMoves(facts, residences)
+        self.fields = CollectedRecords(facts, fates)
 
     def inserted(self) -> Iterator[Collection]:
         """``outs.append(net(x))`` in a pass."""
@@ -127,6 +129,16 @@ class _Search:
         self, statement: cst.CSTNode, name: str, item: Value, made: Value, by: Loop | Function, *, written: Use
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
+        fields = list(self.fields.of(item))
+        if fields:
+            kept = (one for one in fields if self._is_moved_at_last(one, made, by))
+            yield from (
+                Collection(
+                    Collecting.UNTIL_HOST, statement, name, one.written, made.statement, one.ends[0].at, by, False
+                )
+                for one in kept
+            )
+            return
         brought = self._brought(item)
         is_long = self.gathering.is_over_data(by, item) or self.gathering.is_until_enough(by, made)
         if self.flows.is_trained_on(made) or not is_long:
@@ -150,6 +162,18 @@ class _Search:
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item) is not None
         yield Collection(way, statement, name, written, made.statement, end, by, has_graph, _is_by_rows(written, item))
+
+    def _is_moved_at_last(self, field: Field, made: Value, by: Loop | Function) -> bool:
+        """Whether all that becomes of an output that is put aside in records is to be moved to the host."""
+        item, brought = field.written.value, self._brought(field.written.value)
+        if self.flows.is_trained_on(made) or self.flows.live(item) is not None:
+            return False
+        if not self.gathering.is_over_data(by, item) or (isinstance(by, Loop) and cuts_samples(by)):
+            return False
+        if any(self._is_cheap(one, by) or not self.extents.is_output(one) for one in brought):
+            return False
+        ways = {self._way(one, field.ends) for one in brought}
+        return ways == {Collecting.UNTIL_HOST} and not any(map(_is_of_number, field.ends))
 
     def _is_recurrent(self, item: Value, loop: Loop) -> bool:
         """Whether each turn of a method of a network computes an item from what the turn before has left: a recurrence.

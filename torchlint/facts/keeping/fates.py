@@ -7,7 +7,7 @@ the value is, code that is not seen.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -135,7 +135,22 @@ class Fates:
     def of(self, value: Value) -> list[End]:
         """How the ways of a value, or of what is in a container, end."""
         containers = allocations_of(self.solution, value)
-        pending = [value, *(alias for made in containers for alias in self.aliases(made))]
+        return self._ends([value, *(alias for made in containers for alias in self.aliases(made))])
+
+    def of_item(self, container: Value, key: Key) -> list[End]:
+        """How the ways of what stands in a container under a key end, as far as it is taken of that."""
+        return self._behind(self._from_container(container, key))
+
+    def of_argument(self, call: Value, argument: Value) -> list[End]:
+        """How the ways of what a CALL is given end, by that call alone."""
+        return self._behind(self._argument(argument, call))
+
+    def _behind(self, first: Iterable[Value | End]) -> list[End]:
+        steps = list(first)
+        ends = [step for step in steps if isinstance(step, End)]
+        return [*ends, *self._ends([step for step in steps if not isinstance(step, End)])]
+
+    def _ends(self, pending: list[Value]) -> list[End]:
         seen: set[Value] = set()
         ends: list[End] = []
         while pending:
