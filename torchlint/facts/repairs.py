@@ -102,8 +102,10 @@ class Repairs(Wording):
         """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands.
 
         Or one of the functions gives numbers that may run there. Or an attribute is one that is read by one of several
-        names, ``getattr(step, name)``.
+        names, ``getattr(step, name)``. Or some items of what is gone through are numbers.
         """
+        if value.op is Op.ELEMENT and any(isinstance(atom, Plain) for atom in self.flows.solution.final(value)):
+            return True
         if value.op is Op.OPERATION:
             return bool(value.inputs) and all(map(self._is_number_for_some, value.inputs))
         given = self.flows.solution.arguments_of(value) if value.op is Op.PARAMETER else []

@@ -54,6 +54,10 @@ class Accumulation:
     is_state: bool
 
 
+ITEMS = frozenset(["items", "values", "get"])
+"""Methods of a dictionary that give what is in it."""
+
+
 class Accumulations:
     """Finds the accumulations of a file."""
 
@@ -133,7 +137,7 @@ class Accumulations:
             self.arithmetic.trace(back, phi, updates)
         added = {update: self._added(update, phi) for update in updates}
         if not any(added.values()):
-            updates, added = self._in_calls(phi)
+            updates, added = self._in_calls(loop, phi)
         found = [
             Accumulation(
                 update,
@@ -149,7 +153,7 @@ class Accumulations:
         ]
         return _without_steps_between(found)
 
-    def _in_calls(self, phi: Value) -> tuple[dict[Value, bool], dict[Value, tuple[Use, ...]]]:
+    def _in_calls(self, loop: Loop, phi: Value) -> tuple[dict[Value, bool], dict[Value, tuple[Use, ...]]]:
         """The updates of a variable by functions that are handed it, whether each scales it, and what each adds."""
         found: dict[Value, bool] = {}
         added: dict[Value, tuple[Use, ...]] = {}
@@ -162,9 +166,18 @@ class Accumulations:
             is_only_call = len(self.solution.callers[handed.before.function]) == 1
             for update, scales in updates.items():
                 uses = self._added(update, handed.before)
-                if uses and (is_only_call or not any(self.flows.passed_by(use.value) for use in uses)):
+                if uses and (is_only_call or all(self._is_passed_in(loop, use.value) for use in uses)):
                     found[update], added[update] = scales, uses
         return found, added
+
+    def _is_passed_in(self, loop: Loop, value: Value) -> bool:
+        """Whether what a function adds has a graph of its own, or that which a call in the loop passes."""
+        passing, taken = self.flows.passed_by(value), _taken_of(value)
+        if taken.op is Op.PARAMETER:  # of what each call passes
+            calls = self.solution.callers.get(taken.function, {}).items()
+            passed = [given.get(taken) for call, given in calls if call.loop is not None and loop in call.loop.around()]
+            return any(one is not None and self.flows.live_parts(one) for one in passed)
+        return passing is None or (passing.loop is not None and loop in passing.loop.around())
 
     def _counts(self, update: Value, loop: Loop) -> bool:
         """Whether a loop between the update and the holder's birth is a step."""
@@ -312,6 +325,23 @@ class Accumulations:
         given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
         homes = [frozenset(self.solution.read_from(one)) for one in given]
         return bool(homes) and all(not self.lifetimes.buffers.isdisjoint(home) for home in homes)
+
+
+def _taken_of(value: Value) -> Value:
+    """What a value is an item of: ``parts`` for ``part`` in ``for name, part in parts.items()``."""
+    while value.inputs:
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ITEMS:
+            value = value.callee.inputs[0]
+        elif value.op not in (Op.ELEMENT, Op.SUBSCRIPT):
+            break
+        elif value.inputs[0].op is Op.CONTAINER:  # the pair that a turn has
+            pair = value.inputs[0]
+            if value.keys[0] not in pair.keys:
+                break
+            value = pair.inputs[pair.keys.index(value.keys[0])]
+        else:
+            value = value.inputs[0]
+    return value
 
 
 def _is_of_another(value: Value, store: Store) -> bool:

@@ -230,7 +230,8 @@ def _of_dict(facts: Facts, step: Function, row: Row, returned: Value) -> Iterato
 def _of_logs(facts: Facts, row: Row, returned: Value) -> Iterator[Contract]:
     """``return loss, size, {"loss": loss}``: what is trained on is logged as it is."""
     loss, _, logged = returned.inputs
-    if logged.op is not Op.CONTAINER or logged.statement is None:
+    is_made = logged.op is Op.CONTAINER or (logged.op is Op.CALL and logged.callee.name == DICTIONARY)
+    if not is_made or logged.statement is None:
         return
     is_computed = loss.op in (Op.CALL, Op.OPERATION)
     says = f"{_name(row)} keeps what is logged until the step's parts are reduced"

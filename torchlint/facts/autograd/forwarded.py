@@ -197,15 +197,15 @@ class Forwarded:
         return None if function.is_foreign and self._runs_another(function, network) else Handed(network, within, call)
 
     def _run_in(self, function: Function, depth: int) -> tuple[Value, tuple[Value, ...]] | None:
-        """The one network on whose forward a function computes its result, and that forward with the calls between.
+        """The one network on whose forwards a function computes its result, and these with the calls between.
 
         Or on those of its parts: ``net["head"](net["body"](x))``.
         """
         computed = function.result.computed_from() if function.result is not None else ()
         runs = [run for value in computed if (run := self._run(value, depth)) is not None]
         whole = [run for run in runs if run.network in function.parameters or self._is_held(run.call, function)]
-        if len(whole) == 1:
-            return whole[0].network, (*whole[0].within, whole[0].call)
+        if len({run.network for run in whole}) == 1:
+            return whole[0].network, tuple(one for run in whole for one in (*run.within, run.call))
         parts = {_whole_of(run.network) for run in runs}
         network = parts.pop() if len(parts) == 1 and not whole else None
         if network not in function.parameters[function.owner is not None and not function.is_static :]:

@@ -257,7 +257,9 @@ class _Search:
                 if is_never_asked(self.facts, parent.test, function):
                     return True
                 is_of_many = of_items and isinstance(within, Loop) and is_for_chosen(self.facts, parent.test, within)
-                if not is_of_many and _is_once(parent, self.facts.skipping.bindings, counters):
+                is_steady = isinstance(within, Loop) and self.facts.skipping.is_steady(parent.test, within)
+                bindings = self.facts.skipping.bindings
+                if not is_of_many and _is_once(parent, bindings, counters, is_steady=is_steady):
                     return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
@@ -375,11 +377,14 @@ def _targets(loop: Loop) -> Set[str]:
     return set(target_names(loop.syntax.target)) if isinstance(loop.syntax, cst.For) else set()
 
 
-def _is_once(branch: cst.If, bindings: Bindings, counters: Set[str]) -> bool:
-    """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
+def _is_once(branch: cst.If, bindings: Bindings, counters: Set[str], *, is_steady: bool) -> bool:
+    """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for.
+
+    ``is_steady``: whether what it asks does not change: which process this is, ``rank == 0``.
+    """
     if is_memory(branch.test, branch, bindings, bindings.assigned(branch.body) - counters):
         return True
-    return _asks_for_one(branch.test, counters)
+    return not is_steady and _asks_for_one(branch.test, counters)
 
 
 def _asks_for_one(test: cst.BaseExpression, counters: Set[str]) -> bool:

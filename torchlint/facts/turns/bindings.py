@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Set
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ class Bindings:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._known: dict[tuple[Callable[[cst.CSTNode], Set[str]], cst.CSTNode], Set[str]] = {}
+        self._once: dict[cst.CSTNode, Mapping[str, cst.BaseExpression]] = {}
 
     def assigned(self, body: cst.CSTNode) -> Set[str]:
         """The names and paths that ``body`` assigns in its own scope; see :func:`assigned_in`."""
@@ -35,6 +37,12 @@ class Bindings:
     def looked_up(self, body: cst.CSTNode) -> Set[str]:
         """The names that ``body`` binds to what it finds in a dict it fills: ``name = self.names.get(size)``."""
         return self._of(_looked_up_in, body)
+
+    def bound_once(self, body: cst.CSTNode) -> Mapping[str, cst.BaseExpression]:
+        """The variables that ``body`` binds in one assignment alone, each with what it is bound to."""
+        if body not in self._once:
+            self._once[body] = _bound_once_in(body)
+        return self._once[body]
 
     def _of(self, find: Callable[[cst.CSTNode], Set[str]], body: cst.CSTNode) -> Set[str]:
         key = (find, body)
@@ -57,6 +65,16 @@ def _receivers_of_more(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for call in nodes_of(cst.Call, body):
         if type(call.func) is cst.Attribute and call.func.attr.value in INSERTING:
             yield call.func.value
+
+
+def _bound_once_in(body: cst.CSTNode) -> Mapping[str, cst.BaseExpression]:
+    bound = [(node, target) for node in walk_scope(body) for target in bound_targets(node)]
+    times = Counter(path_of(target) for _, target in bound)
+    return {
+        target.value: node.value
+        for node, target in bound
+        if type(target) is cst.Name and type(node) is cst.Assign and len(node.targets) == 1 and times[target.value] == 1
+    }
 
 
 def _looked_up_in(body: cst.CSTNode) -> Set[str]:

@@ -93,7 +93,7 @@ class Skipping:
                     node = parent
                     continue
                 by_turn = not by_number and node is parent.body
-                tests = _beside_number(parent.test, within) if by_turn else [parent.test]
+                tests = _beside_number(self._spelled(parent.test, at), within) if by_turn else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
             if type(parent) is cst.While and parent is not boundary:
@@ -106,6 +106,20 @@ class Skipping:
                     return True
             node = parent
         return False
+
+    def is_steady(self, test: cst.BaseExpression, loop: Loop) -> bool:
+        """Whether a condition is the same in all turns of a loop, and of those around it: ``rank == 0``."""
+        asked = list(walk(test))
+        if any(isinstance(node, cst.Call | cst.NamedExpr | cst.Subscript) for node in asked):
+            return False
+        is_changed = any(isinstance(node, cst.Attribute) and node.attr.value in self._changing for node in asked)
+        assigned = (self.bindings.assigned(around.syntax) for around in loop.around())
+        return not is_changed and all(map(paths_read(test).isdisjoint, assigned))
+
+    def _spelled(self, test: cst.BaseExpression, at: Value) -> cst.BaseExpression:
+        """``due = step % 50 == 0``, then ``if due:``: what is asked, where a variable has it that is bound once."""
+        meant = self.bindings.bound_once(at.function.syntax).get(test.value) if isinstance(test, cst.Name) else None
+        return meant if meant is not None and _counts_turns(meant) else test
 
     def _is_chosen(self, case: cst.MatchCase, at: Value, within: Loop | Function) -> bool:
         """Whether another case may be taken from time to time: not of a setting, ``match self.mode:``."""

@@ -26,7 +26,7 @@ from torchlint.facts.values.domain import (
     join,
     sorted_values,
 )
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Key, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.loss_forms import added_in, imported_behind, is_imported, is_moved, weighed_in
 
@@ -84,10 +84,17 @@ class Candidates:
                 held
                 for atom in sorted_values(solution.of(value.inputs[0]))
                 if isinstance(atom, Container)
-                for known, held in solution.held.get(atom.allocation, ())
+                for known, held in self.items(atom.allocation)
                 if key is None or known is None or key == known
             ]
         return []
+
+    def items(self, container: Value) -> list[tuple[Key, Value]]:
+        """What is put into a container, with its keys; of what the call of a generator gives, what that yields."""
+        functions = self.solution.functions_of(container) if container.op is Op.CALL else ()
+        results = [one.result for one in functions if one.is_generator and one.result is not None]
+        yielded = [(None, item) for result in results for item in result.inputs]
+        return [*self.solution.held.get(container, ()), *yielded]
 
     def given_for(self, item: Value) -> list[Value]:
         """``loss`` for an item of ``as_tuple(loss)``: what alone an imported function is given for its parts."""

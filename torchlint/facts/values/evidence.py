@@ -344,7 +344,7 @@ class Evidence:
             for argument in call.arguments:
                 for atom in sorted_values(self.solution.of(argument)):
                     if isinstance(atom, Container):
-                        for _, held in self.solution.held.get(atom.allocation, ()):
+                        for _, held in self._may_carry.items(atom.allocation):
                             self._prove_live(held, backward, seen)
             self._prove_candidates(not_drawn(call.arguments), backward, seen)
             return

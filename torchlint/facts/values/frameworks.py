@@ -193,6 +193,20 @@ def is_given_model(parameter: Value) -> bool:
     return parameter in placed or (not placed and parameter.name == name)
 
 
+OF_SCALERS = frozenset(["scale", "step", "update"])
+"""What a training step asks of a ``GradScaler``, and of nothing else together.
+
+https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
+"""
+
+
+def is_used_as_scaler(parameter: Value) -> bool:
+    """Whether a function uses as a ``GradScaler`` what it is given, be it where that is tested to be there."""
+    narrowed = (user for user in parameter.users if user.op is Op.NARROWED)
+    asked = {user.name for value in (parameter, *narrowed) for user in value.users if user.op is Op.ATTRIBUTE}
+    return asked >= OF_SCALERS
+
+
 def is_model_of_given(attribute: Value) -> bool:
     """``net.module_``: whether an ATTRIBUTE is the model of what a framework hands to a method."""
     owner = attribute.inputs[0]

@@ -45,6 +45,7 @@ from torchlint.facts.values.frameworks import (
     is_model_of_given,
     is_module_class,
     is_told_number,
+    is_used_as_scaler,
     server_of,
     told_of,
 )
@@ -124,6 +125,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     given = solution.objects.get(value, BOTTOM)
     if is_given_model(value):
         return given | {Module()}
+    if is_used_as_scaler(value):
+        return given | {Tool("scaler")}
     if solution.calls.passed.are_all(value):
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
