@@ -176,6 +176,40 @@ def test_a_loss_of_several_terms_is_logged_with_its_graph() -> None:
     assert kept(source) == ["loss"]
 
 
+TERMS = """
+from .base import FairseqCriterion
+class Joint(FairseqCriterion):
+    def forward(self, model, sample, reduce=True):
+        out, side = model(sample)
+        loss = self.score(model, out, sample)
+        extra = torch.tensor(0.0)
+        if self.weight > 0:
+            extra = self.align(side, sample)
+            loss = loss + self.weight * extra
+        logging_output = {logged}
+        return loss, 1, logging_output
+    def score(self, model, out, sample):
+        return -(out.log_softmax(-1) * sample["target"]).sum()
+    def align(self, side, sample):
+        return (side["attention"] * sample["align"]).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("logged", "expected"),
+    [
+        ('{"loss": loss.data, "extra": extra}', ["extra"]),
+        ('dict(loss=loss.data, extra=extra)', ["extra"]),
+        ('{"loss": loss.item(), "extra": extra.item()}', []),
+        ('{"loss": loss.data, "extra": extra if self.weight else extra.data}', []),
+        ('{"loss": loss.data, "rows": sample["target"]}', []),
+    ],
+)  # fmt: skip
+def test_who_logs_the_numbers_of_one_term_says_that_the_others_have_a_graph(logged: str, expected: list[str]) -> None:
+    base = "import torch\nclass FairseqCriterion(torch.nn.modules.loss._Loss):\n    pass\n"
+    assert kept(base + TERMS.replace("from .base import FairseqCriterion", "").format(logged=logged)) == expected
+
+
 def certain(source: str) -> list[bool]:
     """Whether what is kept by contract is so whoever calls it."""
     return [contract.is_certain for contract in Program(source).facts.contracts]

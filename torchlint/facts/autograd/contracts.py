@@ -7,7 +7,7 @@ logging outputs of a criterion, timm's meters sum up what they are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import targets_of
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
+from torchlint.facts.values.loss_forms import added_in, weighed_in
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.frameworks import Holds, Row
@@ -37,6 +38,9 @@ LOSSES = frozenset(
     )
 )  # fmt: skip
 """Functions that are given what a network computes: who adds one to what is trained on trains through it."""
+
+CUTS = frozenset(["data", "detach", "item"])
+"""What takes the numbers of a tensor, and none of its graph."""
 
 DICTIONARY = "builtins.dict"
 
@@ -234,12 +238,16 @@ def _of_logs(facts: Facts, row: Row, returned: Value) -> Iterator[Contract]:
     if not is_made or logged.statement is None:
         return
     is_computed = loss.op in (Op.CALL, Op.OPERATION)
+    summed = _summed_in(loss) if any(map(_is_cut, logged.inputs)) else frozenset()
     says = f"{_name(row)} keeps what is logged until the step's parts are reduced"
     for statement, uses in _logged(facts, logged):
         parts = tuple(
             use
             for use in uses
-            if (is_computed and use.value is loss) or _has_graph(facts, use.value) or _is_term(facts, use.value, loss)
+            if (is_computed and use.value is loss)
+            or _has_graph(facts, use.value)
+            or _is_term(facts, use.value, loss)
+            or _may_be_live_term(facts, use.value, summed)
         )
         if parts:
             yield Contract(statement, parts, "logging_output", says)
@@ -262,6 +270,27 @@ def _is_term(facts: Facts, value: Value, loss: Value) -> bool:
     results = [f.result for f in facts.solution.functions_of(value) if f.result is not None and not f.is_generator]
     makers = [one for result in results for one in result.inputs] or [value]
     return all(one.op is Op.CALL and one.callee.name in LOSSES and facts.modes.records(one) for one in makers)
+
+
+def _summed_in(loss: Value) -> Set[Value]:
+    """What a loss is the sum of, weights taken off."""
+    return set(reached([loss], lambda value: added_in(value) or weighed_in(value) or choices(value)))
+
+
+def _is_cut(value: Value) -> bool:
+    """``loss.data``, ``loss.detach()``, ``loss.item()``: who logs one term so knows that the others have a graph."""
+    method = value.callee if value.op is Op.CALL else value
+    return method.op is Op.ATTRIBUTE and method.name in CUTS
+
+
+def _may_be_live_term(facts: Facts, value: Value, summed: Collection[Value]) -> bool:
+    """Whether a value is, on some path, one of the terms of the loss that is trained on, computed with gradients on.
+
+    Who cuts it on another path knows that it has a graph there.
+    """
+    ways = choices(value)
+    terms = [one for one in ways if one in summed and one.op in (Op.CALL, Op.OPERATION) and facts.modes.records(one)]
+    return any(not surely_graphless(facts.solution.final(one)) for one in terms) and not any(map(_is_cut, ways))
 
 
 def _of_call(facts: Facts, call: Value, row: Row) -> Iterator[Contract]:

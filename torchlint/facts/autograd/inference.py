@@ -217,7 +217,7 @@ class Inferences:
                 all(map(self._guides.asks, forwards)),
                 self._by_default.flag(forwards[0]),
                 others.answers and not (leaves or says_eval) and self._are_targets(function, forwards),
-                next(filter(self.steps.calls_module, forwards), forwards[0]),
+                next(filter(self.steps.calls_module, forwards), None) or _outermost(forwards),
             )
 
     def _are_targets(self, function: Function, forwards: list[Value]) -> bool:
@@ -406,3 +406,9 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
+
+
+def _outermost(forwards: list[Value]) -> Value:
+    """The first of some calls that none of them is given: ``net.infer(net.prepare(x))`` is about ``infer``."""
+    inner = {part for one in forwards for given in one.arguments for part in given.computed_from()}
+    return next((one for one in forwards if one not in inner), forwards[0])

@@ -13,6 +13,7 @@ from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Unknown
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.facts.values.reaching import reached
 from torchlint.frameworks import Holds, method_names
@@ -66,11 +67,24 @@ class UnseenMethods:
         file says it by a call of it under a guard, or by a backward over what it gives.
         """
         name = call.callee.name
+        if self._is_guarded_elsewhere(call):
+            return True
         is_step = name.endswith("_step") and name in method_names(Holds.NO_GRAD)
         if not (is_step or name in self._guarded_methods or name in self._trained_methods):
             return False
         functions = self.solution.functions_of(call)
         return all(self._runs_unseen(one, HOPS) for one in functions) and self.is_in_evaluation(call)
+
+    def _is_guarded_elsewhere(self, call: Value) -> bool:
+        """``self.evaluate_batch(batch)`` where models are in evaluation mode, which another method runs under a guard.
+
+        What it runs of its object is not seen, as the methods are that the classes below have to have.
+        """
+        functions = self.solution.functions_of(call)
+        if not functions or not call.evaluating or not self._is_of_own(call, call.function):
+            return False
+        guarded = (any(other.mode is Mode.OFF for other in self.solution.callers.get(one, ())) for one in functions)
+        return all(guarded) and all(self._runs_unseen(one, HOPS) for one in functions)
 
     def runs_unseen(self, call: Value) -> bool:
         """Whether a CALL infers in code that may switch gradients off itself."""
@@ -85,7 +99,7 @@ class UnseenMethods:
 
     def _is_of_own(self, call: Value, method: Function) -> bool:
         """``self.net(batch)``, ``self.evaluate(batch)``"""
-        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is method.parameters[0]
+        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] in method.parameters[:1]
         return is_own and bool(call.arguments) and call.callee.name not in torch_api.module_methods()
 
     def _is_left_open(self, call: Value, hops: int) -> bool:
@@ -93,7 +107,7 @@ class UnseenMethods:
         if call.mode is not Mode.INHERITED:
             return False
         if functions:
-            return hops > 0 and all(self._runs_unseen(one, hops - 1) for one in functions)
+            return all(is_left_open(one) or (hops > 0 and self._runs_unseen(one, hops - 1)) for one in functions)
         return self.solution.may_be(call.callee, Unknown)
 
     @cached_property

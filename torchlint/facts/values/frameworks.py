@@ -55,10 +55,10 @@ def promised(function: Function, holds: Holds) -> Row | None:
 def _of_class(cls: Class, holds: Holds) -> Iterator[Row]:
     for base in cls.all_bases():
         yield from promises(base, holds)
-    # In a framework's own repository its classes are classes of the project; only names that nobody else has are told.
+    # In a framework's own repository its classes are classes of the project, of this file or, where several are read as
+    # one, of its text; only names that nobody else has are told.
     for ancestor in cls.lineage()[1:]:
-        if ancestor.is_foreign:
-            yield from promises(ancestor.name, holds)
+        yield from promises(ancestor.name, holds)
 
 
 def is_of_framework(cls: Class, holds: Holds) -> bool:

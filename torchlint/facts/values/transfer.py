@@ -265,7 +265,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             return frozenset(FunctionReference(one, bound=is_bound and not one.is_static) for one in meant)
         place = Place(atom.cls.root(), name)
         kept = of_this_object(solution, value, solution.read(place, value))
-        if name == "module" and not solution.stored.get(place):
+        if name == "module" and not solution.stored.get(place) and not _is_own_object(value.inputs[0]):
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
         if name in method_names(Holds.HAS_SERVER) and not solution.stored.get(place):
             server = server_of(solution.graph, atom.cls, name)
@@ -305,6 +305,12 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     if isinstance(atom, FrameworkObject) and stands_for_itself(atom, name):
         return UNKNOWN | {atom}
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _is_own_object(value: Value) -> bool:
+    """Whether a value is the object of a method, ``self``, which nothing wraps there."""
+    own = value.function.parameters[:1] if value.function.owner is not None else []
+    return value.unnarrowed() in own and not value.function.is_static
 
 
 def _subscript(solution: Solution, value: Value) -> Abstract:
