@@ -510,3 +510,22 @@ def main(paths):
 )
 def test_who_is_given_a_network_and_tensors_runs_it(given: str, found: list[str]) -> None:
     assert kept(INFERER.replace("GIVEN", given)) == found
+
+
+WORKERS = """
+def answers(nets, batches):
+    results, rest = {{}}, {{}}
+    def work(i, x):
+        try:
+            {answer} = net(x)
+        except Exception as error:
+            results[i] = error
+    for i, x in enumerate(batches):
+        work(i, x)
+    return [results[i] for i in range(len(batches))]
+"""
+
+
+def test_what_workers_put_among_their_results_is_raised_by_who_waits_for_them() -> None:
+    assert kept(WORKERS.format(answer="results[i]")) == []
+    assert kept(WORKERS.format(answer="rest[i]")) == ["results +"]

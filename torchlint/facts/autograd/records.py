@@ -198,6 +198,8 @@ class Records:
             if not self.solution.may_be(value.inputs[0], Carrier):
                 of_row = value.keys[0] if value.op is Op.SUBSCRIPT else None
                 yield from self._inside(value.inputs[0], None, by, depth, walk, key=of_row)
+        elif key is None and _is_named_item(value) and self.solution.functions_of(value.inputs[0]):
+            yield from self._inside(value.inputs[0], None, by, depth, walk, key=value.keys[0])
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
@@ -320,6 +322,12 @@ def makes_record(facts: Facts, value: Value) -> bool:
         return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
     classes = [atom.cls for atom in facts.solution.final(value.callee) if isinstance(atom, ClassReference)]
     return bool(classes) and all(map(_keeps_its_fields, classes))
+
+
+def _is_named_item(value: Value) -> bool:
+    """``loss, parts = score(batch)``, ``score(batch)[1]``: whether a value is an item of what a call gives."""
+    is_item = value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.keys[0] is not None
+    return is_item and value.inputs[0].op is Op.CALL
 
 
 def _recorded_choices(value: Value) -> list[Value]:

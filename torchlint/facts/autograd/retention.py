@@ -140,9 +140,14 @@ def _unread(facts: Facts, rows: Rows, uses: Sequence[Use]) -> list[Use]:
 
 
 def _is_spent_at_once(facts: Facts, value: Value) -> bool:
-    """Whether the turn that computes a value runs its backward as well."""
+    """Whether the turn that computes a value, be it by a function that it calls, runs its backward as well."""
     backward = _backward_of(facts, value) if facts.flows.is_spent(value) else None
-    return backward is not None and backward.loop is not None and backward.loop is value.loop
+    if backward is None or backward.loop is None:
+        return False
+    if backward.function is value.function:
+        return backward.loop is value.loop
+    calls = facts.solution.callers.get(value.function, ()) if value.loop is None else ()
+    return any(call.loop is backward.loop for call in calls)
 
 
 def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:

@@ -276,6 +276,8 @@ class Handling:
             homes = homes_of(self.solution, store.holder)[1:]
             if not homes or self._is_emptied(homes) or self._is_short_lived(homes, store, by):
                 return None
+            if store.is_item and self._is_for_results(homes, store):
+                return None
             name = text_of(store.target, store.holder)
             overwrites = store.is_item and (store.key is not None or store.index is None)
             return KeptException(store.statement, name, tried, handler, by is not None and not overwrites)
@@ -323,6 +325,22 @@ class Handling:
         if isinstance(by, Loop):
             return any(one.loop is not None and by in one.loop.around() for one in made)
         return by is None and any(one.function is store.function for one in made)
+
+    def _is_for_results(self, homes: list[Place | Value], store: Store) -> bool:
+        """Whether a variable of the function around takes results of workers as well, ``results[i] = output``.
+
+        Who waits for them raises the exception that is among them.
+        """
+        owners = {home.owner for home in homes if isinstance(home, Place)}
+        if not owners or not all(isinstance(one, Function) and one.parent is not None for one in owners):
+            return False
+        beside = (one for one in self.facts.graph.stores if one.function is store.function and one.is_item)
+        return any(
+            one.holder is not None
+            and not set(homes).isdisjoint(homes_of(self.solution, one.holder))
+            and self.caught.handler_of(one.value) is None
+            for one in beside
+        )
 
     def _of_variables(self, node: cst.Try) -> Iterator[KeptException]:
         """``last = error`` in a loop that tries again: the frames of one attempt live through the next."""

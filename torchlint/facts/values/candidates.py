@@ -55,15 +55,24 @@ class Candidates:
             if value in seen:
                 continue
             seen.add(value)
-            if value.op in (Op.PHI, Op.READ, Op.CONTAINER) and not is_term:
-                pending += [(source, False) for source in self.sources(value)]
+            if not is_term and (behind := self._given_on(value)):
+                pending += [(source, False) for source in behind]
             elif added := added_in(value):
                 pending += [(operand, True) for operand in added]
             elif (weighed := weighed_in(value)) is not None:
                 pending += [(one, is_term) for one in weighed]
+            elif is_term and value.op in (Op.SUBSCRIPT, Op.ELEMENT) and (items := self.sources(value)):
+                pending += [(item, True) for item in items]
             elif is_term and self._is_computed(value):
                 terms.append(value)
         return terms
+
+    def _given_on(self, value: Value) -> list[Value]:
+        """The values of which one is the whole of a loss: on another path, in a function, or in the tuple it returns."""
+        if value.op is Op.CALL:
+            functions = self.solution.functions_of(value)
+            return [one.result for one in functions if one.result is not None and not one.is_generator]
+        return self.sources(value) if value.op in (Op.PHI, Op.READ, Op.CONTAINER, Op.SUBSCRIPT, Op.ELEMENT) else []
 
     def sources(self, value: Value) -> list[Value]:
         """The values that ``value`` is, or may be, without any computation."""
