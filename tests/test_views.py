@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import HEAD, Program
 
+from torchlint import check_source
 from torchlint.facts.keeping.views import Views
 
 MADE = """
@@ -541,3 +542,37 @@ with torch.no_grad():
 )
 def test_a_property_that_gives_a_part(given: str, count: int) -> None:
     assert len(Program(RESULT.format(given=given)).facts.kept_views) == count
+
+
+SHARDS = """
+import torch
+
+def shards(table, count):
+    size = table.size(0) // count
+    for number in range(count):
+        first = number * size
+        yield {yielded}
+
+def publish(table, count):
+    for {names} in shards(table, count):
+        torch.save({saved}, "part.pt")
+
+publish(torch.randn(1000, 16), 10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("yielded", "names", "saved", "is_view"),
+    [
+        ("table[first:first + size]", "rows", "rows", True),
+        ("number, table[first:first + size]", "number, rows", "{'rows': rows, 'number': number}", True),
+        ("number, table[first:first + size].clone()", "number, rows", "rows", False),
+        ("number, table[first:first + size]", "number, rows", "rows.clone()", False),
+        ("number, table", "number, rows", "rows", False),
+    ],
+)
+def test_what_a_generator_yields_is_a_view_of_what_it_is_given(
+    yielded: str, names: str, saved: str, *, is_view: bool
+) -> None:
+    found = check_source(SHARDS.format(yielded=yielded, names=names, saved=saved))
+    assert [one.code for one in found] == (["TLK402"] if is_view else [])

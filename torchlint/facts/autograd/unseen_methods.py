@@ -73,7 +73,14 @@ class UnseenMethods:
         if not (is_step or name in self._guarded_methods or name in self._trained_methods):
             return False
         functions = self.solution.functions_of(call)
-        return all(self._runs_unseen(one, HOPS) for one in functions) and self.is_in_evaluation(call)
+        is_asked = self.is_in_evaluation(call) or (name in self._guarded_methods and self._is_only_read(call))
+        return is_asked and all(self._runs_unseen(one, HOPS) for one in functions)
+
+    def _is_only_read(self, call: Value) -> bool:
+        """Whether what becomes of an answer in the file is that its numbers are taken: nobody trains on it."""
+        if not call.arguments or not self._is_of_module(call):
+            return False
+        return call in self.flows.detached and call not in self.flows.trained and call not in self.flows.escaped
 
     def _is_guarded_elsewhere(self, call: Value) -> bool:
         """``self.evaluate_batch(batch)`` where models are in evaluation mode, which another method runs under a guard.

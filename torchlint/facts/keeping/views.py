@@ -37,6 +37,7 @@ from torchlint.facts.values.graph import Function, Kind, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.yielded_items import yielded_item
 
 _Step = tuple[str, Value | None]
 """How a value comes of another one, and of which; see :meth:`Views._view`."""
@@ -151,12 +152,19 @@ class Views:
             if kind == "part":
                 parts.append(value)
                 numbers += self._numbers(value, entered)
+            if source.function is not value.function and (call := self._entering(value)) is not None:
+                entered[source.function] = call
             if value.op is Op.CALL:
-                if source.function is not value.function:
-                    entered[source.function] = value
                 is_squeezed |= bool(parts) and value.callee.name == "squeeze"
             value = source
         return None
+
+    def _entering(self, value: Value) -> Value | None:
+        """The call by which a value is what a function gives, or what a generator yields; None for any other value."""
+        if value.op is Op.CALL:
+            return value
+        found = yielded_item(self.solution, value)
+        return None if found is None else found.call
 
     def _row_of(self, value: Value, ends: Sequence[Value]) -> _Step | None:
         """The whole, if that is a tensor, of which a loop takes row after row where one of the ``ends`` is it."""
@@ -182,6 +190,8 @@ class Views:
         if (item := unpacked(value)) is not value:
             return ("whole", item)
         if value.op is Op.ELEMENT:
+            if (found := yielded_item(self.solution, value)) is not None:
+                return ("whole", found.item)
             base = value.inputs[0]
             pieces = pieces_of(base)
             if pieces is None:

@@ -68,7 +68,7 @@ class Candidates:
         return terms
 
     def _given_on(self, value: Value) -> list[Value]:
-        """The values of which one is the whole of a loss: on another path, in a function, or in the tuple it returns."""
+        """The values of which one is the whole of a loss: on another path, in a function, or in what that returns."""
         if value.op is Op.CALL:
             functions = self.solution.functions_of(value)
             return [one.result for one in functions if one.result is not None and not one.is_generator]
