@@ -10,7 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.keeping.handling import KeptException, Retry
+    from torchlint.facts.keeping.handling import Retry
+    from torchlint.facts.keeping.kept_exceptions import KeptException
 
 
 class ExceptionKeepsFrames(Rule):
@@ -66,9 +67,9 @@ class ExceptionKeepsFrames(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each step that is done again in a handler, and for each exception that is kept."""
-        for retry in facts.handling.retries():
+        for retry in facts.retries:
             yield _of_retry(facts, retry)
-        for kept in facts.handling.kept():
+        for kept in facts.kept_exceptions:
             yield _of_kept(facts, kept)
 
 

@@ -30,12 +30,12 @@ for step, (x, y) in enumerate(loader):
 def again(source: str) -> list[str]:
     """What is done again in a handler."""
     facts = Program(source, head=IMPORTS).facts
-    return [facts.called(retry.call) for retry in facts.handling.retries()]
+    return [facts.called(retry.call) for retry in facts.retries]
 
 
 def kept(source: str) -> list[str]:
     """What keeps an exception, and whether it piles up."""
-    found = Program(source, head=IMPORTS).facts.handling.kept()
+    found = Program(source, head=IMPORTS).facts.kept_exceptions
     return [f"{one.name}{' +' if one.piles_up else ''}" for one in found]
 
 
@@ -349,7 +349,7 @@ def run(net: nn.Module, loader):
         except RuntimeError:
             summary.note(name)
 """
-    assert len(Program(source).facts.handling.kept()) == count
+    assert len(Program(source).facts.kept_exceptions) == count
 
 
 SMALLER = """
@@ -529,3 +529,46 @@ def answers(nets, batches):
 def test_what_workers_put_among_their_results_is_raised_by_who_waits_for_them() -> None:
     assert kept(WORKERS.format(answer="results[i]")) == []
     assert kept(WORKERS.format(answer="rest[i]")) == ["results +"]
+
+
+PROBES = """
+class Probe(typing.Protocol):
+    def __call__(self, size: int) -> float:
+        ...
+
+class Tuner:
+    def __init__(self, probe: Probe):
+        self.probe, self.failures = probe, []
+
+    def fits(self, size):
+        failure = None
+        try:
+            self.probe(size)
+        except Exception as error:
+            failure = {kept}
+        if failure is not None:
+            self.failures.append(failure)
+            {after}
+        return failure is None
+
+    def largest(self):
+        size = 1
+        while self.fits(size):
+            size *= 2
+        return size
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept_of_it", "after", "expected"),
+    [
+        ("error", "torch.cuda.empty_cache()", ["self.failures +"]),
+        ("(size, error)", "print(torch.cuda.max_memory_allocated())", ["self.failures +"]),
+        ("str(error)", "torch.cuda.empty_cache()", []),
+        ("error", "print(size)", []),
+    ],
+)
+def test_what_is_tried_beside_a_look_at_the_memory_of_the_gpu_works_there(
+    kept_of_it: str, after: str, expected: list[str]
+) -> None:
+    assert kept("import typing\n" + PROBES.format(kept=kept_of_it, after=after)) == expected

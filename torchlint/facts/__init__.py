@@ -58,8 +58,10 @@ from torchlint.facts.keeping.caching import CacheGrowth, Caching
 from torchlint.facts.keeping.checkpoint_repairs import load_on_host
 from torchlint.facts.keeping.checkpoints import checkpoints
 from torchlint.facts.keeping.collected import collections
-from torchlint.facts.keeping.handling import Handling
+from torchlint.facts.keeping.handling import Handling, Retry
+from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere
+from torchlint.facts.keeping.kept_exceptions import KeptException, KeptExceptions
 from torchlint.facts.keeping.kept_views import kept_views
 from torchlint.facts.keeping.loading import Loads
 from torchlint.facts.keeping.memos import Memo, Memos
@@ -67,6 +69,7 @@ from torchlint.facts.keeping.own_caches import OwnCaches
 from torchlint.facts.keeping.purposes import Purposes
 from torchlint.facts.keeping.saving import Saves
 from torchlint.facts.keeping.snapshots import snapshots
+from torchlint.facts.keeping.tried_work import TriedWork
 from torchlint.facts.keeping.unheeded import unheeded
 from torchlint.facts.keeping.unloaded import Unloading
 from torchlint.facts.keeping.unloading import Unloadings
@@ -134,8 +137,19 @@ class Facts(Solved):
         """What is another value in each turn."""
         return Novelty(self, self.tensors)
 
-    handling = cached_property(Handling)
-    """What handlers of exceptions do with what failed."""
+    @cached_property
+    def _tried_work(self) -> TriedWork:
+        return TriedWork(self, Holders(self))
+
+    @cached_property
+    def retries(self) -> list[Retry]:
+        """Each handler of out of memory in which the work that failed is done again."""
+        return Handling(self, self._tried_work).retries()
+
+    @cached_property
+    def kept_exceptions(self) -> list[KeptException]:
+        """Each place where an exception of failed work is stored."""
+        return KeptExceptions(self, self._tried_work).found()
 
     # -- graphs that are kept -----------------------------------------------------------------------------------------
 
