@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.drained import SUMMING, Yielded, drained
 from torchlint.facts.autograd.objectives import Objectives
+from torchlint.facts.autograd.owned_tensors import owned_tensor
 from torchlint.facts.autograd.sums_in_calls import Handed, sums_in_calls
 from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.turns.lifetimes import Lifetimes
@@ -18,16 +19,16 @@ from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.library_calls import read_from
-from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, operands, text_of
 
 CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])
 """Methods of a tensor that change its type, its place or its layout."""
 
-BATCH_STATISTICS = frozenset(["running_mean", "running_var"])
-"""Buffers of the layers that normalize: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html"""
+ITEMS = frozenset(["items", "values", "get"])
+"""Methods of a dictionary that give what is in it."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,6 @@ class Accumulation:
     statement: cst.CSTNode
     first: Value | None
     is_state: bool
-
-
-ITEMS = frozenset(["items", "values", "get"])
-"""Methods of a dictionary that give what is in it."""
 
 
 class Accumulations:
@@ -299,48 +296,27 @@ class Accumulations:
 
     def _of_owned(self, call: Value) -> Accumulation | None:
         """``t.mul_(m).add_(s)`` on a parameter or buffer that a module owns: the copy becomes part of a graph."""
-        in_place = call.callee.op is Op.ATTRIBUTE and call.name.endswith("_")
-        if not in_place or not self.flows.is_arithmetic(call):
-            return None
-        owner = call.callee.inputs[0]
-        while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
-            if owner.name == "detach_":
-                return None  # each turn begins without the history of the last one
-            owner = owner.callee.inputs[0]
-        is_statistic = owner.op is Op.ATTRIBUTE and owner.name in BATCH_STATISTICS
-        is_item = owner.op is Op.ELEMENT and _is_owned_by_module(self.solution, owner)
-        if not (is_statistic or is_item or self._is_given_buffer(owner)):
-            return None
-        added = tuple(use for use in operands(call)[1:] if self.brings(use.value))
-        statement = call.statement
-        if not added or statement is None or not self.flows.modes.records(call):
+        name = owned_tensor(self.lifetimes, call)
+        added = tuple(use for use in operands(call)[1:] if self.brings(use.value)) if name is not None else ()
+        if name is None or not added or call.statement is None or not self.flows.modes.records(call):
             return None
         if not self.lifetimes.outlives([], call.function, call.loop):
             return None
-        name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else _first_in(call), owner)
-        return Accumulation(call, added, name, call, statement, None, is_state=True)
-
-    def _is_given_buffer(self, owner: Value) -> bool:
-        """Whether a parameter is a buffer of a module for all who are seen to call: ``self.track(self.mean, x)``."""
-        given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
-        homes = [frozenset(self.solution.read_from(one)) for one in given]
-        return bool(homes) and all(not self.lifetimes.buffers.isdisjoint(home) for home in homes)
+        return Accumulation(call, added, name, call, call.statement, None, is_state=True)
 
 
 def _taken_of(value: Value) -> Value:
     """What a value is an item of: ``parts`` for ``part`` in ``for name, part in parts.items()``."""
     while value.inputs:
-        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ITEMS:
+        item = unpacked(value)
+        if item is not value:
+            value = item
+        elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ITEMS:
             value = value.callee.inputs[0]
-        elif value.op not in (Op.ELEMENT, Op.SUBSCRIPT):
-            break
-        elif value.inputs[0].op is Op.CONTAINER:  # the pair that a turn has
-            pair = value.inputs[0]
-            if value.keys[0] not in pair.keys:
-                break
-            value = pair.inputs[pair.keys.index(value.keys[0])]
-        else:
+        elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             value = value.inputs[0]
+        else:
+            break
     return value
 
 
@@ -379,33 +355,6 @@ def _goes_into(one: Accumulation, other: Accumulation) -> bool:
 def _is_cast(update: Value) -> bool:
     """``self.weight = self.weight.float()``: the same numbers, and nothing that is done again in each step."""
     return update.op is Op.CALL and update.callee.op is Op.ATTRIBUTE and update.callee.name in CASTS
-
-
-def _is_owned_by_module(solution: Solution, element: Value) -> bool:
-    """Whether a value is an item of ``module.parameters()`` or of a dict of tensors, looked for through ``zip``."""
-    base = _pair_behind(solution, element.inputs[0])
-    while base.op is Op.CONTAINER:  # the pair that `zip` makes
-        items = [item for key, item in zip(base.keys, base.inputs, strict=True) if key == element.keys[0]]
-        if not items or items[0].op is not Op.ELEMENT:
-            return False
-        element = items[0]
-        base = _pair_behind(solution, element.inputs[0])
-    names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
-    return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
-
-
-def _first_in(call: Value) -> cst.CSTNode | None:
-    """The variable with which a chain of calls begins: ``mean`` of ``mean.mul_(m).add_(x)``."""
-    node = call.syntax
-    while isinstance(node, cst.Call | cst.Attribute):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node if isinstance(node, cst.Name) else None
-
-
-def _pair_behind(solution: Solution, value: Value) -> Value:
-    """The pair that a value stands for, where a function of the file gives one after the other."""
-    made = allocations_of(solution, value)
-    return made[0] if len(made) == 1 and made[0].op is Op.CONTAINER else value
 
 
 def _item_owner(value: Value) -> Value | None:

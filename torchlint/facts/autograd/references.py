@@ -19,6 +19,7 @@ from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 
 if TYPE_CHECKING:
@@ -294,11 +295,8 @@ def _is_copied(value: Value) -> bool:
 
 def _is_one_of(changed: Value, parameters: Value) -> bool:
     """Whether a tensor is one of some parameters: of those that a ``zip`` goes through beside others, by its place."""
-    for part in changed.computed_from():
-        pair = part.inputs[0] if part.op is Op.ELEMENT else None
-        if pair is not None and pair.op is Op.CONTAINER and part.keys[0] in pair.keys:
-            return parameters in pair.inputs[pair.keys.index(part.keys[0])].computed_from()
-    return parameters in changed.computed_from()
+    items = (item for part in changed.computed_from() if (item := unpacked(part)) is not part)
+    return parameters in next(items, changed).computed_from()
 
 
 def _results(function: Function) -> Iterator[Value]:

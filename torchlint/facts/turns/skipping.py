@@ -12,8 +12,9 @@ from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.chosen_items import chooses_items
 from torchlint.facts.turns.failures import Failures, leaves_if_done
-from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
+from torchlint.facts.turns.later_turns import LaterTurns
 from torchlint.facts.turns.memory import asked_of_libraries, is_memory
+from torchlint.facts.turns.numbered_turns import beside_number, counts_turns
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted, walk, whole_loop
@@ -93,7 +94,7 @@ class Skipping:
                     node = parent
                     continue
                 by_turn = not by_number and node is parent.body
-                tests = _beside_number(self._spelled(parent.test, at), within) if by_turn else [parent.test]
+                tests = beside_number(self._spelled(parent.test, at), within) if by_turn else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
             if type(parent) is cst.While and parent is not boundary:
@@ -119,7 +120,7 @@ class Skipping:
     def _spelled(self, test: cst.BaseExpression, at: Value) -> cst.BaseExpression:
         """``due = step % 50 == 0``, then ``if due:``: what is asked, where a variable has it that is bound once."""
         meant = self.bindings.bound_once(at.function.syntax).get(test.value) if isinstance(test, cst.Name) else None
-        return meant if meant is not None and _counts_turns(meant) else test
+        return meant if meant is not None and counts_turns(meant) else test
 
     def _is_chosen(self, case: cst.MatchCase, at: Value, within: Loop | Function) -> bool:
         """Whether another case may be taken from time to time: not of a setting, ``match self.mode:``."""
@@ -132,7 +133,7 @@ class Skipping:
         self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function, *, by_data: bool
     ) -> bool:
         """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
-        if _counts_turns(test):
+        if counts_turns(test):
             return True
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
         if self._is_memory(test, branch, bound) or self._sets_outliving(branch, test, at.function):
@@ -202,7 +203,7 @@ class Skipping:
             if leaves_if_done(statement):
                 return True
             for leaving in leaving_in(statement):
-                if by_number and _counts_turns(leaving.test):
+                if by_number and counts_turns(leaving.test):
                     return True
                 if not by_absence and _goes_on(leaving) and _is_looked_up(leaving.test, cst.In, within):
                     continue  # `if genome in scores: continue`
@@ -370,40 +371,6 @@ def _is_looked_up(test: cst.BaseExpression, operator: type[cst.In] | type[cst.No
         return False
     over = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)} if isinstance(loop, cst.For) else ()
     return test.left.value in over or test.left.value in assigned_in(loop.body)
-
-
-def _counts_turns(test: cst.BaseExpression) -> bool:
-    """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
-    return any(
-        type(node) is cst.BinaryOperation and isinstance(node.operator, cst.Modulo)
-        and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
-        for node in walk(test)
-    )  # fmt: skip
-
-
-def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cst.BaseExpression]:
-    """What a condition asks besides the number of the turn, where that is for every n-th turn: ``step % 50 == 0``."""
-    if isinstance(test, cst.Call) and isinstance(within, Loop):
-        return [] if _tells_from_number(test, within.syntax) else [test]
-    if not _counts_turns(test):
-        return [test]
-    if isinstance(test, cst.BooleanOperation):
-        parts = [test.left, test.right]
-        asked = [[] if begins_late(part) else _beside_number(part, within) for part in parts]
-        if isinstance(test.operator, cst.Or):
-            return [] if not all(asked) else [test]
-        return [part for parts in asked for part in parts]
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return [] if isinstance(test.expression, cst.BinaryOperation) else [test]
-    return [] if isinstance(test, cst.Comparison | cst.BinaryOperation) else [test]
-
-
-def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
-    """``probe.due(step)``, where each turn counts ``step``."""
-    counted = {counter_of(loop)} if isinstance(loop, cst.For) else set()
-    added = (node for node in walk(loop) if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.Integer))
-    counted |= {path_of(node.target) for node in added}
-    return any(isinstance(one.value, cst.Name) and one.value.value in counted for one in call.args)
 
 
 def _is_of_shape(call: cst.Call) -> bool:
