@@ -11,10 +11,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, index_of, number_of, slices_of
+from torchlint.facts.keeping.bases import Bases, index_of, slices_of
 from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import number_behind
+from torchlint.facts.keeping.parts import Parts
 from torchlint.facts.keeping.pieces import pieces_of
 from torchlint.facts.keeping.ways import (
     OWN,
@@ -53,6 +54,7 @@ class Views:
         self.steps = steps
         self.bases = Bases(solution, steps)
         self.indices = Indices(solution)
+        self.parts = Parts(solution, self.bases, self.indices, windows=windows)
         self._followed: set[Value] = set()
 
     def of(self, value: Value) -> View | None:
@@ -68,10 +70,10 @@ class Views:
         if not parts or not self._is_tensor(found) or self._is_only_row(found):
             return None
         width = self.bases.width(base)
-        if width == 1 and all(self._selects_column(part) for part in parts):
+        if width == 1 and all(self.parts.selects_column(part) for part in parts):
             return None
         by_width = width is not None and not all(map(self.indices.is_window, parts))
-        sure = not found.is_choice and (by_width or any(self._surely_smaller(part, base) for part in parts))
+        sure = not found.is_choice and (by_width or any(self.parts.surely_smaller(part, base) for part in parts))
         return View(made(base), parts[-1], sure, found.entered.get(base.function), found.numbers)
 
     def is_chosen(self, view: View) -> bool:
@@ -111,8 +113,8 @@ class Views:
         return ViewSummary(
             position=function.parameters.index(found.base),
             is_part=bool(found.parts) or is_row,
-            of_tensor=any(map(self._says_tensor, found.parts)),
-            is_smaller=any(self._surely_smaller(part, found.base) for part in found.parts),
+            of_tensor=any(map(self.parts.says_tensor, found.parts)),
+            is_smaller=any(self.parts.surely_smaller(part, found.base) for part in found.parts),
             is_row=is_row,
         )
 
@@ -239,7 +241,7 @@ class Views:
         if len(given) < 2 or len(set(views)) != 1 or views[0][0] != "part" or views[0][1] is None:
             return None
         source = views[0][1]
-        return next((one for one in given if not self._surely_smaller(one, source)), given[0])
+        return next((one for one in given if not self.parts.surely_smaller(one, source)), given[0])
 
     def output_behind(self, value: Value) -> Value | None:
         """What a module gives, where that is no single tensor and a value is an item of it, by a name or a number.
@@ -269,7 +271,7 @@ class Views:
         self._followed.add(value)
         walked = self._walk(base)
         self._followed.discard(value)
-        return base if walked is not None and any(map(self._says_tensor, walked.parts)) else None
+        return base if walked is not None and any(map(self.parts.says_tensor, walked.parts)) else None
 
     def _is_walked(self, item: Value) -> bool:
         """Whether a loop takes one ELEMENT after the other, or ``rows.extend(hidden)`` does."""
@@ -307,7 +309,7 @@ class Views:
             if name in ("to", "cpu", "cuda", "float", "half", "double", "contiguous", "reshape", "flatten"):
                 return ("maybe", None)
         functions = self.solution.functions_of(call)
-        told = self._told(call)
+        told = self.parts.told(call)
         if told is not None and told.position == OWN:
             return ("own", None)
         if told is not None:
@@ -339,11 +341,6 @@ class Views:
         kinds = [kind for kind, _ in views]
         is_only = len(given) > 1 and sorted(kinds) == [*["none"] * (len(given) - 1), "part"]
         return given[kinds.index("part")] if is_only else None
-
-    def _told(self, call: Value) -> ViewSummary | None:
-        """The view that a function of another file gives."""
-        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
-        return self.solution.graph.foreign.views.get(functions[0]) if len(functions) == 1 else None
 
     def _is_only_row(self, found: Way) -> bool:
         """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
@@ -393,46 +390,6 @@ class Views:
     def _is_tensor(self, found: Way) -> bool:
         """Whether the base is a tensor, or has one that is gone through, and no tuple whose items are tensors."""
         attributes = (value for value in found.values if value.op is Op.ATTRIBUTE)
-        return any(map(self.bases.is_tensor, (found.base, *attributes))) or any(map(self._says_tensor, found.parts))
-
-    def _says_tensor(self, part: Value) -> bool:
-        """Whether a part can only be one of a tensor (or of an array, whose views cost as much)."""
-        if part.op is Op.CALL:
-            told = self._told(part)
-            return told is None or told.of_tensor
-        if pieces_of(part.inputs[0]) is not None:
-            return False
-        slices = slices_of(part)
-        if len(slices) > 1:
-            return True
-        # A slice of a list is a list; an item of a tuple may be anything.
-        is_range = bool(slices) and isinstance(slices[0].slice, cst.Slice)
-        return is_range and any(user.op is Op.ATTRIBUTE and user.name in ONLY_OF_TENSORS for user in part.users)
-
-    def _surely_smaller(self, part: Value, base: Value) -> bool:
-        """Whether an index leaves out something, whatever the shape is likely to be."""
-        told = self._told(part)
-        if told is not None:
-            return told.is_smaller
-        if part.op is not Op.SUBSCRIPT or pieces_of(part.inputs[0]) is not None:
-            return True
-        if self.indices.is_window(part) and not self.windows:
-            return False
-        if self.windows and self.indices.is_open(part) and not self.indices.is_window(part):
-            return False
-        slices = [element.slice for element in slices_of(part)]
-        if len(slices) != 2 or not self._runs_through(slices[0]):
-            return not self.bases.is_last_state(base)
-        second = slices[1]
-        number = number_of(second.value) if isinstance(second, cst.Index) else None
-        return number is None or number > 0 or self.bases.is_sequence(base)
-
-    def _selects_column(self, part: Value) -> bool:
-        slices = index_of(part)
-        return len(slices) == 2 and self._runs_through(slices[0]) and isinstance(slices[1], cst.Index)
-
-    def _runs_through(self, first: cst.BaseSlice) -> bool:
-        """Whether all rows are taken, together or, as in ``x[i, 0]``, one after the other."""
-        if isinstance(first, cst.Slice):
-            return self.indices.taken(first) == "whole"
-        return isinstance(first, cst.Index) and isinstance(first.value, cst.Name)
+        return any(map(self.bases.is_tensor, (found.base, *attributes))) or any(
+            map(self.parts.says_tensor, found.parts)
+        )
