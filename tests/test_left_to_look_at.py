@@ -84,6 +84,18 @@ def test_another_file_that_names_a_private_attribute_may_want_its_graph(
     assert project.found() == (["pooling.py: TLK111 note"] if is_found else [])
 
 
+TRAINING = """
+from pooling import Pooling
+
+def train(loader, optimizer):
+    net = Pooling(4)
+    for x, y in loader:
+        loss = (net(x) - y).square().mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
 @pytest.mark.parametrize(
     ("other", "is_found"),
     [
@@ -93,7 +105,7 @@ def test_another_file_that_names_a_private_attribute_may_want_its_graph(
             True,
         ),
         ("def picture(net):\n    return net.pooling.shares", False),
-        ("def picture(net):\n    return net.pooling.shares.shape", False),
+        ("def picture(net):\n    return net.pooling.shares.shape", True),
         ("def picture(net):\n    return net.pooling.shares.detach(), net.pooling.shares.var().mean()", False),
     ],
     ids=["a picture", "a number", "given on", "only its size", "a penalty beside a picture"],
@@ -104,7 +116,7 @@ def test_another_file_may_read_only_the_numbers_of_a_public_attribute(
 ) -> None:
     layer = POOLING.replace("_shares", "shares").format(kept="shares", reads="")
     importing = "from pooling import Pooling\n" if is_imported else ""
-    project = Project(tmp_path, {"pooling.py": layer, "use.py": f"{importing}{other}\n"})
+    project = Project(tmp_path, {"pooling.py": layer, "use.py": f"{importing}{other}\n", "train.py": TRAINING})
     assert project.found() == (["pooling.py: TLK111 note"] if is_found else [])
 
 

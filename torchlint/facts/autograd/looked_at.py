@@ -25,7 +25,7 @@ def is_only_looked_at(facts: Facts, places: Sequence[Place], reads: Sequence[Val
         reads: all that may read them in the file.
 
     Returns:
-        True as well where it is other files that read such numbers, and nothing else, of attributes of these names.
+        True as well where other files, of which one trains, read such numbers of attributes of these names alone.
         False where they may read more: the name is no private one, and stands there or nobody is seen.
     """
     if not places or not all(isinstance(place.owner, Class) and is_module_class(place.owner) for place in places):
@@ -37,7 +37,7 @@ def is_only_looked_at(facts: Facts, places: Sequence[Place], reads: Sequence[Val
         return True
     if any(not _is_of_own(read, places) for read in ended):
         return True
-    return all(facts.others_look_at(place.path) for place in places)
+    return facts.others_train() and all(facts.others_look_at(place.path) for place in places)
 
 
 def _is_of_own(read: Value, places: Sequence[Place]) -> bool:
