@@ -54,7 +54,7 @@ class GradientsZeroedNotFreed(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])), Trigger(imports=True))
+    triggers = (Trigger(names=frozenset(["zero_grad"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each call that keeps zeros in every step."""
@@ -63,7 +63,6 @@ class GradientsZeroedNotFreed(Rule):
 
 
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
-    statement = facts.statement_of(zeroing.call)
     if zeroing.is_handed:
         subject = f"the `zero_grad` that `{facts.called(zeroing.call)}` asks for keeps the gradients"
     elif zeroing.by is None:
@@ -71,7 +70,7 @@ def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     else:
         subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"
     return Finding(
-        node=statement,
+        node=zeroing.call.syntax if zeroing.is_handed and zeroing.call.syntax is not None else facts.statement_of(zeroing.call),
         message=(
             f"{subject} through the forward, filled with zeros: as much memory as the parameters at the peak; "
             f"{_advice(facts, zeroing)}",

@@ -222,8 +222,14 @@ class Forwarded:
         return (networks.pop(), ()) if len(networks) == 1 else None
 
     def _is_held(self, run: Value, method: Function) -> bool:
-        """``self.net(noise)`` in a method of an object that is no network: ``sampler.draw(n)``."""
+        """``self.net(noise)`` in a method of an object that is no network: ``sampler.draw(n)``.
+
+        Or ``net(noise)`` in a function inside of the one whose variable that is: ``draw(n)``.
+        """
         owner, network = method.owner, called_object(run)
+        if owner is None and network.op is Op.READ and network.place is not None:
+            around = network.place.owner
+            return isinstance(around, Function) and around is not method and around.parent is not None
         if owner is None or is_module_class(owner) or method.is_static or network.op is not Op.ATTRIBUTE:
             return False
         return network.inputs[0] is method.parameters[0] and self.steps.calls_module(run)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.summaries.effect_kinds import EffectKind
-from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, is_optimizer
+from torchlint.facts.values.domain import (
+    ClassReference,
+    Container,
+    Instance,
+    Module,
+    Partial,
+    Plain,
+    Tensor,
+    is_optimizer,
+)
 from torchlint.facts.values.frameworks import is_module_class, is_optimizer_class
 from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.literals import literal
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
 
 BACKWARDS = frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)
 """Names of what runs a backward."""
+
+PARTIAL = "functools.partial"
+"""What makes a function of a method and some of its arguments."""
 
 DEPTH = 4
 """How many calls deep the events of a turn are looked for."""
@@ -67,8 +79,9 @@ def zeroings(facts: Facts) -> list[Zeroing]:
         return []
     found = [one for call in facts.calls() if (one := zeroing_at(facts, call)) is not None]
     untold = (one for one in facts.effects.of(EffectKind.ZEROES_UNTOLD) if not _is_told_otherwise(facts, one))
-    by_others = map(partial(_by_other, facts), (*facts.effects.of(EffectKind.ZEROES), *untold))
-    return [*found, *(one for one in by_others if one is not None), *_by_method_callers(facts)]
+    effects = (*facts.effects.of(EffectKind.ZEROES), *untold)
+    by_others = [one for effect in effects if (one := _by_other(facts, effect)) is not None]
+    return [*found, *by_others, *_by_method_callers(facts), *_by_partials(facts)]
 
 
 def _by_method_callers(facts: Facts) -> Iterator[Zeroing]:
@@ -87,6 +100,24 @@ def _by_method_callers(facts: Facts) -> Iterator[Zeroing]:
             if not _is_read_before_backward(facts, call, subject, repetition.by):
                 found.setdefault(made, Zeroing(made, 1, repetition.by, is_handed=True))
     yield from found.values()
+
+
+def _by_partials(facts: Facts) -> Iterator[Zeroing]:
+    """``clear()`` in every step, for ``clear = partial(optimizer.zero_grad, set_to_none=False)``."""
+    for made in facts.calls():
+        method = made.argument(0) if made.callee.name == PARTIAL else None
+        if method is None or method.op is not Op.ATTRIBUTE or method.name != "zero_grad":
+            continue
+        subject, keys = method.inputs[0], made.keys[1:]
+        position = keys.index("set_to_none") if "set_to_none" in keys else -1
+        is_zeroing = position > 0 and agreed(facts.solution, made.arguments[position]) is False
+        if not is_zeroing or not _is_of_torch_or(facts, subject, known=False):
+            continue
+        calls = (call for call in facts.calls() if Partial(made) in facts.solution.final(call.callee))
+        steps = ((call, _in_step(facts, call, subject)) for call in calls)
+        by = next((by for _, by in steps if by is not None), None)
+        if by is not None:
+            yield Zeroing(made, position, by, is_handed=True)
 
 
 def _gives_gradient(facts: Facts, store: Store) -> bool:
