@@ -72,6 +72,9 @@ def test_a_name_that_stands_for_what_was_copied(before: str, names: str) -> None
     assert kept(f"{before}\n{LOOP}") == [names]
 
 
+RESUMED = "resume = len(sys.argv) > 1\nif resume:\n    state = torch.load(path)\n    model.load_state_dict(state)\n"
+
+
 @pytest.mark.parametrize(
     "before",
     [
@@ -83,10 +86,16 @@ def test_a_name_that_stands_for_what_was_copied(before: str, names: str) -> None
         "if sys.argv:\n    state = torch.load(path)\n    model.load_state_dict(state)\n    sys.exit()",
         "def resume():\n    state = torch.load(path)\n    model.load_state_dict(state)\nresume()",
         "state = torch.load(path)\nmodel.load_state_dict(state)\ndef later():\n    return state",
+        f"{RESUMED}if resume:\n    del state",
     ],
 )
 def test_what_is_dropped_or_needed_or_never_copied(before: str) -> None:
     assert kept(f"{before}\n{LOOP}") == []
+
+
+@pytest.mark.parametrize("other", ["if again:", "if not resume:", "resume = again\nif resume:"])
+def test_what_is_dropped_where_something_else_holds_stays(other: str) -> None:
+    assert kept(f"again = path\n{RESUMED}{other}\n    del state\n{LOOP}") == ["state"]
 
 
 def test_what_the_work_reads_itself_is_needed() -> None:

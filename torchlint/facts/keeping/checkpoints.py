@@ -207,16 +207,32 @@ class _Search:
                 since = reaching[-1]
                 after = [drop for drop in drops if self._order[since] < self._order[drop] < work.at]
                 ends = (since, work.node)
-                if not any(self._reaches(since, drop, function) and self._is_passed(drop, ends) for drop in after):
+                if not any(
+                    self._reaches(since, drop, function) and self._is_passed(drop, ends, function) for drop in after
+                ):
                     return work
         return None
 
-    def _is_passed(self, drop: cst.CSTNode, ends: Sequence[cst.CSTNode]) -> bool:
-        """Whether ``drop`` stands in no branch, or in that of one of the ``ends`` between which it lies."""
-        node = self.facts.parents[drop]
+    def _is_passed(self, drop: cst.CSTNode, ends: Sequence[cst.CSTNode], function: Function) -> bool:
+        """Whether ``drop`` stands in no branch, or in that of one of the ``ends`` between which it lies.
+
+        Or in one of the same condition: ``if resume:`` loads it, and a later ``if resume:`` drops it.
+        """
+        branch = self._branch_of(drop)
+        if branch is None or any(self._contains(branch, end) for end in ends):
+            return True
+        asked, outer = branch.test, self._branch_of(ends[0])
+        is_same = isinstance(asked, cst.Name) and outer is not None and outer.test.deep_equals(asked)
+        if not is_same or not all(self._contains(one.body, end) for one, end in ((branch, drop), (outer, ends[0]))):
+            return False
+        return len(list(self._drops(asked.value, function))) <= 1
+
+    def _branch_of(self, node: cst.CSTNode) -> cst.If | None:
+        """The innermost branch of the function in which a node stands."""
+        node = self.facts.parents[node]
         while node in self.facts.parents and not isinstance(node, cst.If | cst.FunctionDef):
             node = self.facts.parents[node]
-        return not isinstance(node, cst.If) or any(self._contains(node, end) for end in ends)
+        return node if isinstance(node, cst.If) else None
 
     def _contains(self, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
         while node is not outer and node in self.facts.parents:
