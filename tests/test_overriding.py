@@ -58,6 +58,60 @@ def test_a_method_of_another_object_is_that_of_its_class() -> None:
     assert "live" not in program.kinds(program.shown())
 
 
+HANDED = """
+from abc import ABC, abstractmethod
+class Scorer(ABC):
+    {declared}
+class Linear(Scorer):
+    def __init__(self):
+        self.net = nn.Linear(3, 3)
+    def score(self, x):
+        return self.net(x)
+class Trainer:
+    def __init__(self, scorer: Scorer):
+        self.scorer = scorer
+    def run(self, x):
+        print(self.scorer.score(x))
+"""
+
+
+@pytest.mark.parametrize(
+    "declared", ["@abstractmethod\n    def score(self, x): ...", "@abstractmethod\n    def score(self, x) -> dict: ..."]
+)
+def test_an_abstract_method_of_an_object_that_is_given_is_that_of_a_class_below(declared: str) -> None:
+    program = Program(HANDED.format(declared=declared))
+    assert "live" in program.kinds(program.shown())
+
+
+def test_the_loss_that_a_class_below_computes_is_that_of_the_outputs_which_it_is_given() -> None:
+    program = Program("""
+from abc import ABC, abstractmethod
+class Model(nn.Module, ABC):
+    @abstractmethod
+    def forward(self, x): ...
+    @abstractmethod
+    def loss(self, out, y) -> torch.Tensor: ...
+class Linear(Model):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+    def forward(self, x):
+        return self.net(x)
+    def loss(self, out, y):
+        return F.mse_loss(out, y)
+class Trainer:
+    def __init__(self, model: Model):
+        self.model = model
+    def step(self, x, y):
+        self.out = self.model(x)
+        self.model.loss(self.out, y).backward()
+    def fit(self, loader):
+        for x, y in loader:
+            self.step(x, y)
+""")
+    assert not [one for one in program.facts.leftovers if not one.spent]
+
+
 PLACED = """
 class Placed:
     def place(self, device):

@@ -310,7 +310,7 @@ class Calls:
     def _instead(self, value: Value, receiver: Value, cls: Class, name: str) -> list[Function]:
         """The methods that run for ``receiver.name``, where that may be another one than ``cls`` has."""
         if not is_own_object(receiver, cls):
-            return []
+            return self._overriding.instead_of_abstract(cls, name)
         self.solution.watch(Made(cls), value)
         if self._overriding.has_others(cls):
             self.solution.watch(receiver.function, value)  # who calls it by `super()`

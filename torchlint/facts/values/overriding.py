@@ -53,7 +53,7 @@ class Overriding:
         """
         own = cls.method(name)
         if own is None or is_left_open(own):
-            return [below.methods[name] for below in self._subclasses.get(cls, ()) if name in below.methods]
+            return self._below(cls, name)
         if _is_abstract(cls) and (below := [one for one in self._subclasses.get(cls, ()) if not _is_abstract(one)]):
             instead = dict.fromkeys(method for one in below if (method := one.method(name)) is not None)
             if own not in instead:
@@ -61,6 +61,17 @@ class Overriding:
         made = (below for below in self._made.get(cls, ()) if self._is_run_by(below, function, cls))
         instead = dict.fromkeys(method for below in made if (method := below.method(name)) is not None)
         return [] if instead.keys() <= {own} else list({own: None, **instead})
+
+    def instead_of_abstract(self, cls: Class, name: str) -> list[Function]:
+        """The methods that ``model.loss(x)`` may run where ``model`` is some ``cls``, which only declares it.
+
+        Empty where the method is not abstract: an object may be made of the class then, which does nothing when asked.
+        """
+        own = cls.method(name)
+        return self._below(cls, name) if own is not None and own.is_abstract else []
+
+    def _below(self, cls: Class, name: str) -> list[Function]:
+        return [below.methods[name] for below in self._subclasses.get(cls, ()) if name in below.methods]
 
     def _is_run_by(self, below: Class, function: Function, cls: Class) -> bool:
         """Whether an object of a class runs a method of a base of it, be it by ``super()`` from one of its own."""
