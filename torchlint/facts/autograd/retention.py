@@ -20,6 +20,9 @@ from torchlint.rule import LineOf, Step
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+CALLS_IN = 3
+"""So many calls deep a flag is looked for that switches gradients where a value is computed."""
+
 
 @dataclass(frozen=True)
 class Retention:
@@ -166,7 +169,7 @@ def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
     flows, value, cost = facts.flows, use.value, cost_of(facts, use)
-    if not cost.spent and (_is_asked_for(value) or _may_be_detached(facts, value)):
+    if not cost.spent and (_is_asked_for(facts, value) or _may_be_detached(facts, value)):
         return None
     if not may_leave or cost.inferred or not flows.may_be_trained_on(holder):
         return cost
@@ -184,15 +187,22 @@ def _may_be_detached(facts: Facts, value: Value) -> bool:
     return origin is not None and origin.op is Op.CALL and facts.inferences.left_out.may_differentiate(origin)
 
 
-def _is_asked_for(value: Value) -> bool:
+def _is_asked_for(facts: Facts, value: Value, hops: int = CALLS_IN) -> bool:
     """Whether a flag switches gradients where a value is computed, ``set_grad_enabled(flag)``: it is asked for.
 
     Where a backward follows one has been asked for, and it is spent. What has a graph may be known from another call
-    of the same network.
+    of the same network. ``hops``: so many calls deep the flag is looked for, in what gives the value.
     """
     while value.op in (Op.SUBSCRIPT, Op.ELEMENT):
         value = value.inputs[0]
-    return value.mode is Mode.MAYBE
+    if value.mode is Mode.MAYBE or not hops or value.op is not Op.CALL:
+        return value.mode is Mode.MAYBE
+    receivers = value.callee.inputs if value.callee.op is Op.ATTRIBUTE else ()
+    given = [one for one in (*receivers, *value.arguments) if facts.flows.live(one) is not None]  # `moved(out)`
+    if not given:
+        results = (function.result for function in facts.solution.functions_of(value))
+        given = [one for result in results if result is not None for one in result.inputs]
+    return bool(given) and all(_is_asked_for(facts, one, hops - 1) for one in given)
 
 
 def cost_of(facts: Facts, use: Use) -> Retention:
