@@ -218,14 +218,13 @@ class _Search:
 
         Or in one of the same condition: ``if resume:`` loads it, and a later ``if resume:`` drops it.
         """
-        branch = self._branch_of(drop)
+        branch, outer = self._branch_of(drop), self._branch_of(ends[0])
         if branch is None or any(self._contains(branch, end) for end in ends):
             return True
-        asked, outer = branch.test, self._branch_of(ends[0])
-        is_same = isinstance(asked, cst.Name) and outer is not None and outer.test.deep_equals(asked)
-        if not is_same or not all(self._contains(one.body, end) for one, end in ((branch, drop), (outer, ends[0]))):
+        if outer is None or not isinstance(branch.test, cst.Name) or not branch.test.deep_equals(outer.test):
             return False
-        return len(list(self._drops(asked.value, function))) <= 1
+        is_same = self._contains(branch.body, drop) and self._contains(outer.body, ends[0])
+        return is_same and len(list(self._drops(branch.test.value, function))) <= 1
 
     def _branch_of(self, node: cst.CSTNode) -> cst.If | None:
         """The innermost branch of the function in which a node stands."""
