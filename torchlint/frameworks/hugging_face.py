@@ -84,6 +84,6 @@ HUGGING_FACE = (
         ("backward",), (0, "loss")),
     Row("accelerate", ("accelerate.Accelerator",), Holds.RETURNS,
         "https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.prepare",
-        ("prepare",)),
+        ("prepare", "prepare_model")),
 )  # fmt: skip
 """transformers, diffusers and accelerate."""

@@ -74,6 +74,8 @@ class Trainees:
                 flag = call.argument(0, "mode")
                 trains = call.callee.name == "train" and (flag is None or flag.name != "False")
                 found[trains] |= self.optimized.roots(call.callee.inputs[0])
+            elif is_prepared_to_rest(call):
+                found[False] |= self.optimized.roots(call.arguments[0]) | self.optimized.roots(call)
         return found
 
     def is_clipped(self, module: Value) -> bool:
@@ -103,3 +105,12 @@ class Trainees:
         yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
         given += [part for result in yielded if result is not None for part in result.computed_from()]
         return list(dict.fromkeys([*modules_listed(given), *self.optimized.with_own_optimizer]))
+
+
+def is_prepared_to_rest(call: Value) -> bool:
+    """``accelerator.prepare_model(teacher, evaluation_mode=True)``, which gives the network back and trains it not.
+
+    https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.prepare_model
+    """
+    mode = call.argument(2, "evaluation_mode") if call.callee.name == "prepare_model" and call.arguments else None
+    return mode is not None and mode.op is Op.CONSTANT and mode.name == "True"

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Plain, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.reaching import reached
+from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -232,6 +233,8 @@ def same_object(solution: Solution, value: Value) -> Iterator[Value]:
     elif value.op is Op.CALL:
         if gives_object_back(value):
             yield value.callee.inputs[0]
+        elif value.callee.name in method_names(Holds.RETURNS):
+            yield from value.arguments[:1]  # `accelerator.prepare(net)`
         for atom in solution.of(value.callee):
             if isinstance(atom, FunctionReference) and atom.function.result is not None:
                 yield atom.function.result
