@@ -152,6 +152,8 @@ class Caching:
             for name, size in caches_of(self.facts, function):
                 calls = tuple(self.solution.callers.get(function, {}).items())
                 filled = filled_at(self.facts, function)
+                if filled is not None:
+                    calls = tuple((call, self._asked_with(call, function, binding)) for call, binding in calls)
                 yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls, filled)
 
     def _wrapped(self) -> Iterator[Cached]:
@@ -183,6 +185,13 @@ class Caching:
     def _bind(self, call: Value, function: Function, offset: int) -> dict[Value, Value | None]:
         parameters = function.parameters[offset:]
         return {p: call.argument(position, p.name) for position, p in enumerate(parameters)}
+
+    def _asked_with(
+        self, call: Value, function: Function, binding: dict[Value, Value | None]
+    ) -> dict[Value, Value | None]:
+        """What a cache of the project is asked with, which may hand on the key that it makes of that."""
+        written = self._bind(call, function, 0 if function.owner is None or function.is_static else 1)
+        return {**binding, **{one: given for one, given in written.items() if binding.get(one) is None}}
 
     def _is_emptied(self, cached: Cached) -> bool:
         """Whether the program empties the cache somewhere."""

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 WHOLE = frozenset(
     ["builtins.tuple", "builtins.sorted", "builtins.frozenset", "builtins.str", "builtins.repr", "builtins.hash",
-     "json.dumps", "pickle.dumps"]
+     "json.dumps", "pickle.dumps", "re.findall", "re.split", "re.sub", "unicodedata.normalize"]
 )  # fmt: skip
-"""What makes a key of all that is in its argument."""
+"""What makes a key of all that is in its arguments, or of the words in it."""
+
+JOINING = "join"
+"""The method of a separator that puts texts together again."""
 
 ITEMS = "items"
 """The method of a dictionary that gives all that is in it."""
@@ -78,6 +81,7 @@ def _within(value: Value) -> Sequence[Value]:
         return value.inputs
     if value.op is not Op.CALL:
         return ()
-    if value.callee.op is Op.ATTRIBUTE and value.callee.name in {ITEMS, *SAME_TEXT}:
+    if value.callee.op is Op.ATTRIBUTE and value.callee.name in {ITEMS, "split", *SAME_TEXT}:
         return value.callee.inputs
-    return value.arguments if value.callee.name in WHOLE else ()
+    is_joined = value.callee.op is Op.ATTRIBUTE and value.callee.name == JOINING
+    return value.arguments if is_joined or value.callee.name in WHOLE else ()
