@@ -198,7 +198,7 @@ class Records:
             if not self.solution.may_be(value.inputs[0], Carrier):
                 of_row = value.keys[0] if value.op is Op.SUBSCRIPT else None
                 yield from self._inside(value.inputs[0], None, by, depth, walk, key=of_row)
-        elif key is None and _is_named_item(value) and self.solution.functions_of(value.inputs[0]):
+        elif key is None and _is_named_item(value) and self._gives_rows(value.inputs[0]):
             yield from self._inside(value.inputs[0], None, by, depth, walk, key=value.keys[0])
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]
@@ -219,6 +219,12 @@ class Records:
             for origin in origins(self.facts, value)[1:]:
                 yield from self._inside(origin, origin.syntax, by, depth - 1, walk, key=key)
         yield from self._inside_object(value, depth, walk)
+
+    def _gives_rows(self, call: Value) -> bool:
+        """Whether all that a CALL gives is tuples: one that gives the loss alone elsewhere has no items to be taken."""
+        functions = self.solution.functions_of(call)
+        results = [one for function in functions if function.result is not None for one in choices(function.result)]
+        return bool(results) and all(one.op is Op.CONTAINER for one in results)
 
     def _inside_parameter(
         self, parameter: Value, depth: int, walk: _Walk, key: str | int | None = None

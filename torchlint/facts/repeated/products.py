@@ -49,6 +49,9 @@ BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader
 EMPTY = frozenset(["torch.nn.Module", "torch.nn.modules.module.Module"])
 """Classes that compute nothing and have no weights: what is made of them is the form of something else."""
 
+NAMED_LOSSES = ("Loss", "Criterion")
+"""Ends of the names of classes that compute a loss."""
+
 LOADERS_OF_WEIGHTS = ("load", "from_pretrained")
 """Functions that build a model and read its weights from a file: another matter than building it."""
 
@@ -175,7 +178,13 @@ class Products:
         return drawn_anew(self.facts, call, or_kin=True)
 
     def _is_new_network(self, call: Value) -> bool:
-        """Whether what a CALL gives is used as a network and made of none: a wrapper has the weights it is given."""
+        """Whether what a CALL gives is used as a network and made of none: a wrapper has the weights it is given.
+
+        What says itself that it is a loss is used so as well, and seldom has weights: of one that is not seen it is
+        unknown.
+        """
+        if call.callee.name.endswith(NAMED_LOSSES):
+            return False
         if not any(isinstance(atom, Module) and atom.has_parameters for atom in self.solution.final(call)):
             return False
         return not any(may_be_module(self.solution, given) for given in call.arguments)
