@@ -70,9 +70,7 @@ def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     else:
         subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"
     return Finding(
-        node=zeroing.call.syntax
-        if zeroing.is_handed and zeroing.call.syntax is not None
-        else facts.statement_of(zeroing.call),
+        node=(zeroing.call.syntax if zeroing.is_handed else None) or facts.statement_of(zeroing.call),
         message=(
             f"{subject} through the forward, filled with zeros: as much memory as the parameters at the peak; "
             f"{_advice(facts, zeroing)}",

@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import (
     Tensor,
     is_optimizer,
 )
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, is_optimizer_class
 from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.literals import literal
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 BACKWARDS = frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)
 """Names of what runs a backward."""
-
-PARTIAL = "functools.partial"
-"""What makes a function of a method and some of its arguments."""
 
 DEPTH = 4
 """How many calls deep the events of a turn are looked for."""
@@ -105,7 +103,7 @@ def _by_method_callers(facts: Facts) -> Iterator[Zeroing]:
 def _by_partials(facts: Facts) -> Iterator[Zeroing]:
     """``clear()`` in every step, for ``clear = partial(optimizer.zero_grad, set_to_none=False)``."""
     for made in facts.calls():
-        method = made.argument(0) if made.callee.name == PARTIAL else None
+        method = made.argument(0) if meaning_of(made.callee.name) is Meaning.BINDS else None
         if method is None or method.op is not Op.ATTRIBUTE or method.name != "zero_grad":
             continue
         subject, keys = method.inputs[0], made.keys[1:]
