@@ -83,6 +83,19 @@ def test_an_abstract_method_of_an_object_that_is_given_is_that_of_a_class_below(
     assert "live" in program.kinds(program.shown())
 
 
+@pytest.mark.parametrize("asked", ["self.scorer(x)", "self.scorer.__call__(x)"])
+def test_an_abstract_object_that_is_called_runs_what_a_class_below_has_for_that(asked: str) -> None:
+    source = HANDED.format(declared="@abstractmethod\n    def score(self, x): ...").replace("score(", "__call__(")
+    program = Program(source.replace("self.scorer.__call__(x)", asked))
+    assert "live" in program.kinds(program.shown())
+
+
+def test_a_base_that_calls_itself_runs_what_a_class_below_has_for_that() -> None:
+    source = FAMILY.format(declared=OPEN[1], asked="Below()").replace("self.step(x)", "self(x)")
+    program = Program(source.replace("step(", "__call__("))
+    assert program.kinds(program.shown()) == {"live"}
+
+
 def test_the_loss_that_a_class_below_computes_is_that_of_the_outputs_which_it_is_given() -> None:
     program = Program("""
 from abc import ABC, abstractmethod

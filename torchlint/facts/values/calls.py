@@ -198,6 +198,9 @@ class Calls:
         return differentiate(value, self._arguments(value) or [UNKNOWN])
 
     def _call_instance(self, value: Value, instance: Instance) -> Abstract:
+        overridden = self._run_overriding(value, value.callee, instance.cls, "__call__")
+        if overridden is not None:
+            return overridden
         method = instance.cls.method("__call__")
         if method is None and is_module_class(instance.cls):
             return self._run_forward(value, instance)
