@@ -85,7 +85,9 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
     if piled.of_object:
         return _left(facts, piled)
     which = "every n-th" if piled.is_now_and_then else "each"
+    taker = facts.hook_lifetimes.handles.forgotten_taker(registration.call)
     what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
+    what = f"`{taker.name}` would remove it, which nobody calls" if taker is not None else what
     return Finding(
         node=statement,
         message=(

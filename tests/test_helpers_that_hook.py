@@ -105,3 +105,37 @@ def collect(model: nn.Module, loader, pool="mean"):
     return [row.detach().cpu().numpy() for row in rows], slopes
 """
     assert told(text) == expected
+
+
+FORGOTTEN = ATTRIBUTION.format(hooking=HOOKING[0], ended="pass")
+
+
+def test_a_remover_of_the_object_s_own_that_nobody_calls_takes_nothing_off() -> None:
+    assert told(FORGOTTEN) == ["TLK303"]
+
+
+def test_so_it_is_where_a_class_below_asks_the_base_for_its_answer() -> None:
+    below = "class Mean(Guided):\n    def attribute(self, inputs, target):\n        return super().attribute(inputs, 0)"
+    assert told(f"{FORGOTTEN}\n{below}\n") == ["TLK303"]
+
+
+@pytest.mark.parametrize(
+    "spoken_of",
+    [
+        "def main(guided: Guided):\n    guided._remove()",
+        "def main(guided: Guided):\n    getattr(guided, '_remove')()",
+        "import atexit\ndef main(guided: Guided):\n    atexit.register(guided._remove)",
+    ],
+)
+def test_not_where_the_remover_is_spoken_of(spoken_of: str) -> None:
+    assert told(f"{FORGOTTEN}\n{spoken_of}\n") == []
+
+
+@pytest.mark.parametrize("name", ["remove", "__exit__"])
+def test_not_where_anybody_may_call_it(name: str) -> None:
+    assert told(FORGOTTEN.replace("_remove(", f"{name}(")) == []
+
+
+def test_not_where_a_base_that_is_not_seen_may_call_it() -> None:
+    text = FORGOTTEN.replace("class Guided:", "class Guided(Explainer):")
+    assert told(f"from explainers import Explainer\n{text}") == []

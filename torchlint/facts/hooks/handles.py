@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.turn import Repetition
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
@@ -69,7 +70,7 @@ class Handles:
     def is_kept_by_object(self, call: Value) -> bool:
         """Whether only the object of a method, which hooks what it holds, has the handle, and no method removes any."""
         owner = call.function.owner
-        if owner is None or has_unseen_base(owner) or self.lets_go(call) or any(map(removes, methods_of(owner))):
+        if owner is None or has_unseen_base(owner) or self.lets_go(call) or self.takers(owner):
             return False
         homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
         places = [place for place, stored in self.solution.stored.items() if not {call, *homes}.isdisjoint(stored)]
@@ -141,9 +142,37 @@ class Handles:
     def _insertions(self) -> set[tuple[cst.CSTNode, Value | None]]:
         return {(store.statement, store.holder) for store in self.facts.graph.stores if store.kind is Kind.INSERT}
 
+    def takers(self, owner: Class) -> list[Function]:
+        """The methods of a class and its bases that take hooks off, and that anybody may call."""
+        return [method for method in methods_of(owner) if removes(method) and not self._is_forgotten(method)]
+
+    def _is_forgotten(self, method: Function) -> bool:
+        """Whether nobody calls what is an object's own affair, ``def _remove_hooks(self)``, nor speaks of it."""
+        name, owner = method.name, method.owner
+        is_own = name.startswith("_") and not name.startswith("__")
+        if owner is None or not is_own or has_unseen_base(owner) or self.solution.callers.get(method):
+            return False
+        return name not in self._spoken_of and not self.facts.others_mention(name)
+
+    @cached_property
+    def _spoken_of(self) -> set[str]:
+        """The attributes that are read, and the texts that may name one."""
+        graph = self.facts.graph
+        texts = (constant_of(value.syntax) for value in graph.of(Op.CONSTANT) if value.syntax is not None)
+        return {*(value.name for value in graph.of(Op.ATTRIBUTE)), *(text for text in texts if isinstance(text, str))}
+
     def removals(self, call: Value) -> list[Value]:
         """Where ``remove`` of this handle is read, whether it is called there or handed on."""
-        return [read for read, handles in self._removers.items() if call in handles]
+        return [
+            read
+            for read, handles in self._removers.items()
+            if call in handles and not self._is_forgotten(read.function)
+        ]
+
+    def forgotten_taker(self, call: Value) -> Function | None:
+        """A method that would take the hook off, and that nobody calls."""
+        methods = (read.function for read, handles in self._removers.items() if call in handles)
+        return next(filter(self._is_forgotten, methods), None)
 
     def goes_with_first_run(self, call: Value, hook: Function) -> bool:
         """Whether a hook begins by taking its own handle away, be it after others: it runs in one forward alone."""

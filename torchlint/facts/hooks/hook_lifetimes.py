@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in, constant_of, paths_read
-from torchlint.facts.hooks.handles import Handles, methods_of, removes
+from torchlint.facts.hooks.handles import Handles
 from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.registrations import Registration, registrations_elsewhere
@@ -258,7 +258,7 @@ class HookLifetimes:
             return None
         if any(self.handles.is_managed(one) or self._is_chosen(one, one.function.syntax) for one in calls):
             return None
-        if self.solution.callers.get(function) or not stays(self.facts, registration, repetition):
+        if self._callers(function) or not stays(self.facts, registration, repetition):
             return None
         later = [other for other in self.facts.steps.calls_in(function) if other.index > calls[-1].index]
         handed = {value for value in self.subjects.way(registration.subject, calls) if value.op is Op.PARAMETER}
@@ -282,7 +282,7 @@ class HookLifetimes:
         owner = function.owner
         if registration.subject is None or registration.is_of_tensor or owner is None or is_module_class(owner):
             return None
-        if function.name.startswith("__") or self.solution.callers.get(function) or self.handles.is_managed(call):
+        if function.name.startswith("__") or self._callers(function) or self.handles.is_managed(call):
             return None
         is_far, is_own = len(chain) > 1, registration.by is None
         is_seen_there = is_own and (call.is_bare or (is_far and self.handles.is_left(call)))
@@ -293,7 +293,7 @@ class HookLifetimes:
             or any(self._is_chosen(at, at.function.syntax) or at.loop is not None for at in chain)
         ):
             return None
-        removing = sorted(method.name for method in methods_of(owner) if removes(method))
+        removing = sorted(method.name for method in self.handles.takers(owner))
         is_left = function.name not in removing and stays(
             self.facts, registration, Repetition(function, Turn.OTHER, (call, *chain[1:]))
         )
@@ -307,9 +307,16 @@ class HookLifetimes:
     def _up_to_others(self, registration: Registration) -> tuple[Value, ...]:
         """Where a hook is registered, the call of the method in which that is, and so on, as long as it has one."""
         chain: tuple[Value, ...] = (self.walk_over(registration.call, registration.subject),)
-        while len(chain) <= HOPS and len(callers := self.solution.callers.get(chain[-1].function, {})) == 1:
+        while len(chain) <= HOPS and len(callers := self._callers(chain[-1].function)) == 1:
             chain = (*chain, *callers)
         return chain
+
+    def _callers(self, function: Function) -> list[Value]:
+        """The calls of a function, but for those of a method by what overrides it: of an object anybody asks for it."""
+        calls = list(self.solution.callers.get(function, ()))
+        if function.owner is None or function.name.startswith("__"):
+            return calls
+        return [call for call in calls if call.function.owner is None or call.function.name != function.name]
 
     def _runs_own(self, call: Value, function: Function) -> bool:
         """Whether a CALL runs what an attribute of ``self`` holds, be it by another method of the object."""
@@ -369,7 +376,7 @@ class HookLifetimes:
     def _is_ended(self, call: Value) -> bool:
         """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""
         owner = call.function.owner
-        return owner is not None and any(map(removes, methods_of(owner)))
+        return owner is not None and bool(self.handles.takers(owner))
 
 
 def _is_item(value: Value) -> bool:
