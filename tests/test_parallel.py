@@ -16,7 +16,7 @@ from invoking import INTERRUPTIBLE, LEAK, ROOT, by_marks, write
 
 from torchlint import engine, run
 from torchlint.config import Settings
-from torchlint.parallel import results_of
+from torchlint.parallel import results_of, shares
 from torchlint.run import Checked, Job, check_files
 
 METHODS = [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()]
@@ -65,6 +65,14 @@ class TestResults:
 
     def test_of_nothing_are_nothing(self):
         assert done([]) == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "workers", "expected"),
+    [(6, 2, [[0, 1, 2], [3, 4, 5]]), (5, 2, [[0, 1], [2, 3, 4]]), (3, 1, [[0, 1, 2]]), (2, 2, [[0], [1]]), (0, 0, [])],
+)
+def test_neighbours_stay_together(jobs: int, workers: int, expected: list[list[int]]) -> None:
+    assert [list(share) for share in shares(jobs, workers)] == expected
 
 
 class TestAWorkerThatDies:

@@ -20,7 +20,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-__all__ = ["results_of"]
+__all__ = ["results_of", "shares"]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -49,13 +49,23 @@ def results_of(
     Raises:
         Exception: what ``begin`` raises, where no process can be started and the jobs are done in this one.
     """
-    run = _Run(jobs, begin, lost, context or multiprocessing.get_context())
+    parts = shares(len(jobs), min(workers, len(jobs)))
+    run = _Run(jobs, parts, begin, lost, context or multiprocessing.get_context())
     try:
-        for _ in range(min(workers, len(jobs))):
-            run.start()
+        for share in parts:
+            run.start(share)
         return run.finish()
     finally:
         run.end()
+
+
+def shares(jobs: int, workers: int) -> list[deque[int]]:
+    """The numbers of so many jobs, in as many parts as there are workers, each of neighbours.
+
+    Files that stand side by side import much the same: what one of them had to know of others serves the next.
+    """
+    ends = [jobs * number // workers for number in range(1, workers + 1)]
+    return [deque(range(first, end)) for first, end in zip([0, *ends], ends, strict=False)]
 
 
 @dataclass
@@ -65,12 +75,14 @@ class _Worker(Generic[Job, Result]):
     Attributes:
         process: the process itself.
         pipe: this side's end of its pipe.
+        share: the numbers of the jobs that it takes one after the other, as long as there are any.
         is_ready: whether it has come as far as its first job.
         held: the numbers of the jobs that it holds, the one that it works on first.
     """
 
     process: BaseProcess
     pipe: Connection
+    share: deque[int]
     is_ready: bool = False
     held: deque[int] = field(default_factory=deque)
 
@@ -81,6 +93,7 @@ class _Run(Generic[Job, Result]):
     def __init__(
         self,
         jobs: Sequence[Job],
+        parts: Sequence[deque[int]],
         begin: Callable[[], Callable[[Job], Result]],
         lost: Callable[[Job], Result],
         context: BaseContext,
@@ -90,26 +103,26 @@ class _Run(Generic[Job, Result]):
         self._begin = begin
         self._lost = lost
         self._context = context
-        self._pending = deque(range(len(jobs)))
+        self._shares = parts
         self._done: dict[int, Result] = {}
         self._workers: list[_Worker[Job, Result]] = []
 
-    def start(self) -> None:
+    def start(self, share: deque[int]) -> None:
         """Start one more process; where the system gives none, the others do its work."""
         with suppress(OSError), _uninterrupted():
             own, other = self._context.Pipe()
             with other:
                 process = self._context.Process(target=_work, args=(other, self._begin), daemon=True)  # type: ignore[attr-defined]
                 process.start()
-            self._workers.append(_Worker(process, own))
+            self._workers.append(_Worker(process, own, share))
 
     def finish(self) -> list[Result]:
         """Wait for the results of all jobs."""
         while len(self._done) < len(self._jobs) and self._workers:
             self._attend()
-        if self._pending:
+        if left := [number for share in self._shares for number in share]:
             do = self._begin()
-            self._done.update((number, do(self._jobs[number])) for number in self._pending)
+            self._done.update((number, do(self._jobs[number])) for number in left)
         return [self._done[number] for number in range(len(self._jobs))]
 
     def end(self) -> None:
@@ -141,8 +154,8 @@ class _Run(Generic[Job, Result]):
 
     def _hand_out(self, worker: _Worker[Job, Result]) -> None:
         """Give a worker its next jobs; that it has died in the meantime is noticed when it is attended to."""
-        while worker.is_ready and self._pending and len(worker.held) < _AHEAD:
-            number = self._pending.popleft()
+        while worker.is_ready and any(self._shares) and len(worker.held) < _AHEAD:
+            number = worker.share.popleft() if worker.share else max(self._shares, key=len).pop()
             worker.held.append(number)
             with suppress(OSError):
                 worker.pipe.send(self._jobs[number])
@@ -156,10 +169,10 @@ class _Run(Generic[Job, Result]):
             # It worked on the first; the others it had not begun.
             number = worker.held.popleft()
             self._done[number] = self._lost(self._jobs[number])
-            self._pending.extendleft(reversed(worker.held))
+            worker.share.extendleft(reversed(worker.held))
         # One that did not even begin shows that processes do not work here, and another would end like it.
-        if worker.is_ready and self._pending:
-            self.start()
+        if worker.is_ready and any(self._shares):
+            self.start(worker.share)
 
 
 def _work(pipe: Connection, begin: Callable[[], Callable[[Job], Result]]) -> None:
