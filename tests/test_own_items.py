@@ -8,6 +8,8 @@ import pytest
 from programs import HEAD, TRAINING, Program
 from projects import Project
 
+from torchlint import check_source
+
 IMPORTS = f"{HEAD}from collections import OrderedDict, UserDict, defaultdict, deque\n"
 
 STEP = """
@@ -248,3 +250,40 @@ def test_a_meter_of_another_file_is_no_dict_that_a_loss_makes_longer(tmp_path: P
 
     assert found("") == ["train.py: TLK105 warning"]
     assert found(".item()") == []
+
+
+MADE_ON_DEMAND = """
+class Row:
+    def __init__(self):
+        self.values = []
+
+    def add(self, value):
+        self.values.append({kept})
+
+class Log({base}):
+    def __init__(self):
+        {begin}
+
+    def note(self, **terms):
+        for name, value in terms.items():
+            self[name].add(value)
+"""
+
+BEGINNINGS = [
+    ("defaultdict", "super().__init__(Row)"),
+    ("defaultdict", "super(Log, self).__init__(Row)"),
+    ("defaultdict", "defaultdict.__init__(self, Row)"),
+    ("defaultdict", "super().__init__(lambda: Row())"),
+    ("dict", "super().__init__(loss=Row())"),
+    ("dict", "super().__init__({'loss': Row()})"),
+    ("OrderedDict", "OrderedDict.__init__(self, loss=Row())"),
+]
+
+
+@pytest.mark.parametrize(("base", "begin"), BEGINNINGS)
+def test_items_of_which_the_base_is_told(base: str, begin: str) -> None:
+    """What an item does with what it is given is what its class says, and not what its method is called like."""
+    step = STEP.format(made="log = Log()", noted="log.note(loss=loss)", anew="pass")
+    for kept, expected in (("value", ["TLK102"]), ("value.item()", [])):
+        program = IMPORTS + MADE_ON_DEMAND.format(base=base, begin=begin, kept=kept) + TRAINING + step
+        assert [finding.code for finding in check_source(program)] == expected

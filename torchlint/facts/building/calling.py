@@ -11,6 +11,7 @@ from torchlint.facts.building.filling import is_taken_from_queue
 from torchlint.facts.building.guards import is_setter, mode_of_argument
 from torchlint.facts.building.iteration import COUNTING
 from torchlint.facts.building.names import changes_receiver, constant_of, path_of
+from torchlint.facts.building.own_items import begin_as_told
 from torchlint.facts.building.running import run_by
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.building.switching import switch_of
@@ -67,6 +68,8 @@ class CallBuilder(SpreadBuilder):
         call.evaluating = self._is_evaluating(call)
         if callee.op is Op.EXTERNAL and callee.name == "collections.defaultdict":
             self.make_default(call)
+        elif callee.name.endswith("__init__"):
+            begin_as_told(self, call)
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
