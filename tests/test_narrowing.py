@@ -23,6 +23,8 @@ def f(x):
 LEFT = {
     "y = v if isinstance(v, float) else 0": {Plain},
     "y = v if isinstance(v, (int, np.ndarray)) else 0": {Plain},
+    "y = v if isinstance(v, int | float | np.ndarray) else 0": {Plain},
+    "y = v if isinstance(v, float | torch.Tensor) else 0": {Plain, Tensor},
     "y = v if not isinstance(v, torch.Tensor) else 0": {Plain, Unknown},
     "y = 0 if torch.is_tensor(v) else v": {Plain, Unknown},
     "y = 0 if hasattr(v, 'item') else v": {Plain, Unknown},

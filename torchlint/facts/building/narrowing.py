@@ -150,8 +150,7 @@ def _left(test: Value, holds: bool) -> Rest | None:
         return None
     types = _types(asked)
     if holds:
-        whole = len(types) == (len(asked.inputs) if asked.op is Op.CONTAINER else 1)
-        if not whole or not types:
+        if not types or len(types) < len(_parts(asked)):
             return None
         return Rest.ITEMS if ITEM_TYPES.issuperset(types) else Rest.PLAIN if all(map(_is_plain, types)) else None
     if not MODULE_TYPES.isdisjoint(types):
@@ -161,7 +160,14 @@ def _left(test: Value, holds: bool) -> Rest | None:
 
 def _types(asked: Value) -> list[str]:
     """The types of which ``isinstance`` asks, as far as they are known by name."""
-    return [part.name for part in (asked.inputs if asked.op is Op.CONTAINER else (asked,)) if part.op is Op.EXTERNAL]
+    return [part.name for part in _parts(asked) if part.op is Op.EXTERNAL]
+
+
+def _parts(asked: Value) -> list[Value]:
+    """The alternatives of ``(int, float)``, ``int | float``."""
+    if asked.op is not Op.CONTAINER and not (asked.op is Op.OPERATION and asked.name == "BitOr"):
+        return [asked]
+    return [part for one in asked.inputs for part in _parts(one)]
 
 
 def _is_plain(name: str) -> bool:
