@@ -154,6 +154,21 @@ def test_chances_are_made_of_what_a_network_gives(answer: str, lines: list[int])
 
 
 @pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        ("list(map(float, chances))", [7]),
+        ("[dict(zip(LABELS, map(float, row))) for row in chances]", [7]),
+        ("dict(zip(LABELS, map(lambda one: one.item(), chances)))", [7]),
+        ("list(map(torch.exp, chances))", []),
+        ("dict(zip(LABELS, map(weigh, chances)))", []),
+    ],
+)
+def test_numbers_that_are_mapped(answer: str, lines: list[int]) -> None:
+    net = "class Bundle:\n    net = None\n\ndef load():\n    Bundle.net = nn.Linear(3, 3).eval()\n\n"
+    assert found(f"{net}def answer(x):\n    chances = Bundle.net(x)\n    return {answer}\n") == lines
+
+
+@pytest.mark.parametrize(
     ("mode", "lines"),
     [
         ("model.to('cuda').eval()", [1]),

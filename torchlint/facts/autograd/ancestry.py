@@ -12,6 +12,7 @@ from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.autograd.written import brings_graph, made_of, written_into
 from torchlint.facts.values.dictionaries import surely_lists_keys
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
@@ -174,7 +175,14 @@ class Ancestry:
     def _is_without_graph(self, value: Value) -> bool:
         if all(map(is_graphless, self.solution.final(value))) and not self._may_hold(value):
             return True
-        return value.op is Op.CALL and (self._repackaging.ends_graphs(value) or self._is_guarded_method(value))
+        return value.op is Op.CALL and (
+            self._repackaging.ends_graphs(value) or self._is_guarded_method(value) or self._makes_numbers(value)
+        )
+
+    def _makes_numbers(self, call: Value) -> bool:
+        """``map(float, row)``: a number of each item."""
+        is_mapping = call.callee.op is Op.EXTERNAL and meaning_of(call.callee.name) is Meaning.APPLIES
+        return is_mapping and self._holds_numbers(self.solution.final(call), ())
 
     def _is_guarded_method(self, call: Value) -> bool:
         """Whether an unseen method of a module is called with gradients off: what it computes has no graph."""
