@@ -27,6 +27,7 @@ from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
+from torchlint.facts.values.record_fields import makers_of
 from torchlint.facts.values.writing import Use, is_named_by_expression, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
@@ -162,8 +163,10 @@ class Leftovers:
         births = [call for place in places for call in self._births_of(place, store.function)]
         if not terms and not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
             return None
-        reads = self._reads.of([*places, *self._fields_of(store.value)] if fields else places)
-        if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
+        reads = self._reads.of(places)
+        own = self._reads.of(self._fields_of(store.value)) if fields else []
+        reads += [read for read in own if store.value not in read.inputs[:1]]  # as long as it was a variable
+        if any(read in self.flows.trained or read in self.flows.inspected for read in reads):
             return None
         if any(map(is_asked_as_module, reads)):
             return None  # what is called makes a network: a class that an attribute holds
@@ -223,7 +226,8 @@ class Leftovers:
 
     def _in_record(self, value: Value) -> list[Value]:
         """The live tensors of which a record is made: ``Pair(positive, negative)``."""
-        given = value.arguments if makes_record(self.facts, value) else ()
+        makers = [value] if makes_record(self.facts, value) else makers_of(self.solution, value)
+        given = dict.fromkeys(argument for maker in makers for argument in maker.arguments)
         return [argument for argument in given if self.flows.live(argument) is not None]
 
     def _fields_of(self, record: Value) -> list[Place]:
