@@ -681,3 +681,47 @@ def test_an_object_has_what_it_reads_from_a_film_or_a_picture(changed: dict[str,
 )
 def test_what_is_said_of_a_film_weighs_nothing(changed: dict[str, str]) -> None:
     assert not ways(SCENE.format(**{**READ_FILM, **changed}))
+
+
+HOOKED = """
+class Cells(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.cells = nn.ModuleList([nn.Linear(3, width), nn.Linear(width, 3)])
+    def forward(self, x):
+        return self.cells[1](self.cells[0](x))
+
+class Probe:
+    def __init__(self, net):
+        self.net, self.seen = net, {{}}
+        for number, cell in enumerate(net.cells):
+            cell.register_forward_hook(lambda module, given, out, number=number: self.keep(number, out))
+    def keep(self, number, out):
+        self.seen[number] = out.detach()
+    def rank(self, x):
+        with torch.no_grad():
+            self.net(x)
+        return sum(one.norm().item() for one in self.seen.values())
+
+def rank(width, x):
+    {made}
+    return probe.rank(x)
+
+def search(trials, x):
+    return [rank(8 + trial, x) for trial in range(trials)]
+
+search(100, torch.rand(2, 3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("probe = Probe(Cells(width))", [Through.OBJECT]),
+        ("probe = Probe(Cells(width).to(x.device))", [Through.OBJECT]),
+        ("net = Cells(width)\n    probe = Probe(net)", [Through.OBJECT]),
+        ("probe = Probe(known[width])", []),
+    ],
+)
+def test_a_net_of_the_file_that_is_made_for_the_object_which_hooks_it(made: str, found: list[Through]) -> None:
+    assert ways(HOOKED.format(made=made)) == found

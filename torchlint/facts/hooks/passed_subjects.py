@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.hooks.subjects import gives_part
 from torchlint.facts.turns.repetition import HOPS
+from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.making import makes
@@ -48,6 +49,9 @@ def _makes(facts: Facts, root: Value) -> bool:
     """Whether a value is a CALL of a class, of what a library exports, or of functions that make what they return."""
     if root.op is not Op.CALL or root.callee.op in (Op.CLASS, Op.EXTERNAL):
         return root.op is Op.CALL
+    called = facts.solution.final(root.callee)
+    if called and all(isinstance(atom, ClassReference) for atom in called):
+        return True
     functions = facts.solution.functions_of(root)
     return bool(functions) and all(makes(facts.solution, function) for function in functions)
 
