@@ -470,3 +470,30 @@ def train(loader):
 )
 def test_one_object_adds_up_what_others_of_its_class_have(added: str, given: str, leaks: list[str]) -> None:
     assert Program(TRAINING + STATISTICS.format(added=added, given=given)).leaks() == leaks
+
+
+@pytest.mark.parametrize(
+    ("condition", "grows"),
+    [
+        ("error.max().item() > 2", True),
+        ("error.mean() > 2 * error.std()", True),
+        ("self.training and error.mean() > 3", True),
+        ("self.training and self.is_new(error.detach())", True),
+        ("is_far(error, 3)", True),
+        ("self.has_room(error)", False),
+        ("len(self.layers) < 9 and error.mean() > 3", False),
+    ],
+)
+def test_a_forward_adds_where_its_data_ask_for_it(condition: str, grows: bool) -> None:
+    asked = f"error = (self.layers[0](x) - x).pow(2)\nif {condition}:\n    self.layers.append(nn.Linear(3, 3))"
+    answers = """
+    @staticmethod
+    def is_new(values):
+        return bool((values > values.mean() + 3 * values.std()).any())
+    def has_room(self, values):
+        return len(self.layers) < 9 and values.max().item() > 3
+def is_far(values, bound):
+    return values.norm().item() > bound
+"""
+    source = NET.replace("BODY", asked.replace("\n", "\n        ")) + answers
+    assert grown(source) == (["self.layers"] if grows else [])

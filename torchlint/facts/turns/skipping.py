@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from torchlint.facts.turns.failures import Failures, leaves_if_done
 from torchlint.facts.turns.later_turns import LaterTurns
 from torchlint.facts.turns.memory import asked_of_libraries, is_memory
 from torchlint.facts.turns.numbered_turns import beside_number, counts_turns
+from torchlint.facts.turns.of_data import asked_of_data
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.syntax.conditions import last_of
 from torchlint.syntax.tree import dotted, walk, whole_loop
@@ -27,9 +28,6 @@ STEADY = ("isinstance", "len", "is_available")
 
 INITIALIZERS = ("__init__", "__post_init__")
 """Methods that run once in the life of an object."""
-
-ASKING = frozenset(["item", "any", "all", "tolist"])
-"""Methods that give what a branch on a tensor asks for."""
 
 READING = frozenset(["get", "keys", "values", "items", "index", "count"])
 """Methods that leave a container as it is."""
@@ -145,7 +143,7 @@ class Skipping:
         if not asked.isdisjoint(self.bindings.looked_up(at.function.syntax)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
-        on_data = self._installed.union(() if by_data else self._on_data(test, within))
+        on_data = self._installed.union(() if by_data else asked_of_data(self.facts, test, within))
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
@@ -270,15 +268,6 @@ class Skipping:
             around = self.facts.parents.get(parent)
             return not isinstance(around, cst.AssignTarget | cst.AugAssign | cst.AnnAssign | cst.Del)
         return isinstance(parent, cst.ComparisonTarget)
-
-    def _on_data(self, test: cst.BaseExpression, within: Loop | Function) -> Iterator[cst.CSTNode]:
-        """The calls in ``test`` that ask a number of what a function is given: ``stop.item()``."""
-        function = within if isinstance(within, Function) else within.function
-        given = set(function.parameters[1 if function.owner is not None else 0 :])
-        asking = {n for n in walk(test) if isinstance(n, cst.Call) and _method(n) in ASKING}
-        for value in self.facts.calls():
-            if value.syntax in asking and not given.isdisjoint(value.computed_from()):
-                yield from walk(value.syntax)
 
     def _assigned_in(self, within: Loop | Function) -> Set[str]:
         """What each turn of a loop sets; of a function what says that something failed."""
