@@ -280,6 +280,31 @@ def test_windows_that_the_content_picks_are_not_all_of_it(chosen: str, part: str
 
 
 @pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [("h.mean(1).topk(3).indices.tolist()", 1), ("range(0, len(h), 4)", 0), ("self.starts", 0)],
+)
+@pytest.mark.parametrize("goes_over", ["start in sorted({})", "number, start in enumerate({})"])
+def test_windows_that_a_method_picks_of_what_each_call_reads(chosen: str, expected: int, goes_over: str) -> None:
+    source = f"""
+import torchaudio
+class Bank:
+    def __init__(self, starts, size):
+        self.starts, self.size, self.clips = starts, size, []
+    def add(self, path):
+        wave, rate = torchaudio.load(path)
+        h = wave.mean(0)
+        for {goes_over.format(chosen)}:
+            self.clips.append(h[start : start + self.size])
+def fill(paths, starts):
+    bank = Bank(starts, 16)
+    for path in paths:
+        bank.add(path)
+    return bank
+"""
+    assert len(Program(source).facts.kept_views) == expected
+
+
+@pytest.mark.parametrize(
     ("items", "expected"), [("DataLoader(data)", 1), ("paths", 0), ("groups.items()", 0), ("range(int(top))", 0)]
 )
 def test_only_what_brings_data_keeps_much(items: str, expected: int) -> None:

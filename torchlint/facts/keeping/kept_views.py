@@ -344,7 +344,9 @@ def _is_of_one_batch(made: Value, by: Loop | Function) -> bool:
 
 def _is_inside(by: Loop | Function, base: Value) -> bool:
     """Whether a loop runs whole in the turn that makes a base: over the boxes that are found in one frame."""
-    return isinstance(by, Loop) and base.loop is not by and base.loop in by.around()
+    if not isinstance(by, Loop) or base.function is not by.function or base.loop is by:
+        return False
+    return base.loop is None or base.loop in by.around()
 
 
 def _changes(store: Store, base: Value) -> bool:
