@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 GROUPS = frozenset(["builtins.list", "builtins.dict", "builtins.set", "collections.deque", "collections.OrderedDict"])
 """What makes something empty that takes one thing after the other."""
 
+MESSAGES = frozenset(["print", "info", "debug", "warning", "log", "format"])
+"""Last names of what is only told something."""
+
 MISSING = "__missing__"
 """The method that gives what a dictionary has under a new key: https://docs.python.org/3/library/stdtypes.html#dict"""
 
@@ -165,4 +168,12 @@ def begins_group(value: Value) -> bool:
 def _is_told_only(number: Value) -> bool:
     """Whether a number is only put into an answer or a message, and nothing is decided by it."""
     users = number.users
-    return bool(users) and all(user.op is Op.CONTAINER or (user.op is Op.CONSTANT and user.inputs) for user in users)
+    return bool(users) and all(map(_tells, users))
+
+
+def _tells(user: Value) -> bool:
+    """``{"size": n}``, ``f"{n} entries"``, ``log.info("%d", n)``; ``def __len__(self): return n``, for whoever asks."""
+    if user.op is Op.CALL:
+        return user.callee.name.rpartition(".")[2] in MESSAGES
+    is_own_length = user is user.function.result and user.function.name == "__len__"
+    return user.op is Op.CONTAINER or is_own_length or (user.op is Op.CONSTANT and bool(user.inputs))

@@ -75,6 +75,7 @@ class Memos:
             if lookup is None or not (self._is_of_tensors(homes, value) or self._is_tensor_key(key)):
                 continue
             known, by = self._bringing(key, value)
+            by = by or self._asked_for(key, value)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes, value.function) and not self.gathering.brings_data(by):
@@ -184,6 +185,16 @@ class Memos:
         is_output = self.facts.extents.is_output(value)
         known = self._brings(key, is_output=is_output)
         return known, known or (self._said_by_others(key) if is_output else None)
+
+    def _asked_for(self, key: Value, value: Value) -> Function | None:
+        """The function that anybody may ask for what something computes of a tensor, ``encode(tokens)``.
+
+        Tensors are compared by identity: a new one is never found. What torch itself makes of one, ``zeros_like(p)``,
+        may belong to a weight, which comes again.
+        """
+        is_open = key.op is Op.PARAMETER and not self.solution.callers.get(key.function)
+        is_computed = value.op is Op.CALL and value.callee.op is not Op.EXTERNAL and key in value.arguments
+        return key.function if is_open and is_computed and self.tensors.is_tensor(key) else None
 
     def _brings(self, key: Value, *, is_output: bool) -> Function | Loop | None:
         """What brings a new key with each turn or call."""
