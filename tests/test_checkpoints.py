@@ -425,3 +425,41 @@ def test_the_line_after_which_to_drop_is_the_last_of_its_statement() -> None:
     loop = "for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
     (found,) = (one for one in check_source(head + read + loop) if one.code == "TLK403")
     assert found.message.endswith("write `del state` after line 8")
+
+
+TUNER = """
+class Tuner:
+    def __init__(self, net, loader):
+        self.net, self.loader = net, loader
+        {begin}
+    def resume(self, path):
+        self.read = torch.load(path, map_location="cpu")
+        self.net.load_state_dict(self.read["net"])
+        self.start = self.read["epoch"] + 1
+        {end}
+    def run(self, optimizer):
+        for x, y in self.loader:
+            loss = F.cross_entropy(self.net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "after", "found"),
+    [
+        ("pass", "pass", "pass", [("self.read",)]),
+        ("self.read = None", "pass", "pass", [("self.read",)]),
+        ("self.read = None", "self.read = None", "pass", []),
+        ("self.read = None", "del self.read", "pass", []),
+        ("self.read = {}", "pass", "pass", []),
+        ("self.read = None", "pass", "print(self.read['net'])", []),
+    ],
+)
+def test_an_attribute_that_is_begun_with_nothing_keeps_what_it_is_given(
+    begin: str, end: str, after: str, found: list[tuple[str, ...]]
+) -> None:
+    source = TUNER.format(begin=begin, end=end, after=after)
+    assert [one.names for one in Program(source).facts.checkpoints] == found

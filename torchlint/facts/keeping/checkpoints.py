@@ -334,6 +334,7 @@ class _Search:
 
     def _in_attribute(self, load: Load, parts: Parts) -> Checkpoint | None:
         """``self.checkpoint = torch.load(path)``, copied by the methods that make the object ready."""
+        copied = min(parts.copies, key=lambda call: call.index)
         for store in self.facts.graph.stores:
             if store.kind is not Kind.ASSIGN or store.value not in parts.heavy or store.function.parent is None:
                 continue
@@ -346,7 +347,7 @@ class _Search:
                     continue
                 functions = owner.methods.values() if isinstance(owner, Class) else self.facts.graph.functions
                 if any(self._works_in(function) for function in functions):
-                    return Checkpoint(load, (name,), store.statement, parts.copies[0], None, None)
+                    return Checkpoint(load, (name,), store.statement, copied, None, None)
         return None
 
     def _works_in(self, function: Function) -> bool:
@@ -361,10 +362,9 @@ class _Search:
             if isinstance(node, cst.Del):
                 if any((dotted(n) or "").rpartition(".")[2] == attribute for n in walk(node.target)):
                     return True
-        # A global is set to None before, where it is declared.
-        return sum(value.name != "None" for value in self.solution.stored.get(place, ())) > 1 or (
-            isinstance(place.owner, Class) and len(self.solution.stored.get(place, ())) > 1
-        )
+        # A global is set to None before, where it is declared, and an attribute where its object begins.
+        stored = self.solution.stored.get(place, ())
+        return sum(one.name != "None" or _drops(one, place) for one in stored) > 1
 
     def _is_only_copied(self, place: Place, parts: Parts, binding: Function) -> bool:
         """Whether only the methods that copy it, or take a number out of it before the work, read the attribute."""
@@ -373,6 +373,11 @@ class _Search:
             value.function in copying and not self._works_in(value.function)
             for value in readers_of(self.solution, [place])
         )
+
+
+def _drops(nothing: Value, place: Place) -> bool:
+    """Whether an attribute is set to None where something may have been kept in it."""
+    return isinstance(place.owner, Class) and nothing.function.name != "__init__"
 
 
 def _body(function: Function) -> cst.CSTNode:
