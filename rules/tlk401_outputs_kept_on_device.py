@@ -23,7 +23,8 @@ class OutputsKeptOnDevice(Rule):
     Finds outputs without a graph, and gradients, that a pass over data puts into a list although the list goes to the
     host as a whole afterwards (`torch.cat(outs).cpu()`), be it in records of each turn, and tensors that grow by
     `acc = torch.cat((acc, out))` in each turn, be it by a function of the project, or position by position of a
-    sequence, trained on or not.
+    sequence, trained on or not. A list through which a loop goes at the end, and reduces one output after the other to
+    a number, is a note.
 
     ## Why is this bad?
     The outputs of the whole data set stand in GPU memory at once, beside the model, and a second time while they are
@@ -45,10 +46,10 @@ class OutputsKeptOnDevice(Rule):
     ```
 
     ## When it is not a leak
-    What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with on the
-    device afterwards; each turn reads what was collected so far, as in decoding; the loop is not seen to run over data,
-    as over the steps of a sampling, the words of a sentence, or a list of references. What has a graph costs more, and
-    TLK101 and TLK102 say so. Copies in the loop cost time and are a note, as are outputs that go to callers
+    What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with as a whole
+    on the device afterwards; each turn reads what was collected so far, as in decoding; the loop is not seen to run
+    over data, as over the steps of a sampling, the words of a sentence, or a list of references. What has a graph costs
+    more, and TLK101 and TLK102 say so. Copies in the loop cost time and are a note, as are outputs that go to callers
     in other files, or to the host only where an option says so (`if to_numpy: out = out.cpu()`); nothing is said of an
     option that names the place.
 
@@ -81,6 +82,7 @@ class OutputsKeptOnDevice(Rule):
         place = found.repeated_by
         item, on_host = facts.name_of(found.item), facts.on_host(found.item)
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
+        copies, is_reduced = (found.way is way for way in (Collecting.COPIES, Collecting.UNTIL_REDUCED))
         evidence = [Step(place.syntax, "each of its turns is a batch")]
         gathered = "the gradients of all steps" if facts.extents.is_gradient(found.item.value) else OUTPUTS
         if found.end is not None and found.way is Collecting.UNTIL_HOST:
@@ -95,6 +97,13 @@ class OutputsKeptOnDevice(Rule):
             cost = (
                 f" keeps every `{item}` on the GPU until its class moves all of them to the host: GPU memory holds"
                 f" {gathered}; hand over {on_host}",
+            )  # fmt: skip
+        elif is_reduced and found.end is not None:
+            evidence.append(Step(facts.statement_of(found.end), "each of them is reduced by itself here"))
+            cost = (
+                f" keeps every `{item}` on the GPU until line ", LineOf(facts.statement_of(found.end)),
+                f" goes through them one by one: GPU memory holds {gathered};"
+                " reduce each of them where it is made",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
             if found.end is not None:
@@ -111,7 +120,6 @@ class OutputsKeptOnDevice(Rule):
                 ": time grows with the square of the steps, and the old tensor and the new"
                 " one are in memory together; append to a list and join it once at the end",
             )
-        copies = found.way is Collecting.COPIES
         may_be_list = found.by_rows and not facts.flows.surely_tensor(found.item.value)
         move = facts.call_on("Collect on the host", found.item, "cpu", safe=False)
         return Finding(
@@ -120,6 +128,6 @@ class OutputsKeptOnDevice(Rule):
             level=Level.WARNING if found.way is Collecting.UNTIL_HOST and not found.supposed else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
-            fix=None if copies or found.has_graph or may_be_list else move,
+            fix=None if copies or is_reduced or found.has_graph or may_be_list else move,
             explained_by="TLK102" if found.has_graph and not copies else None,
         )

@@ -15,6 +15,7 @@ from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joined_in_turn import JoinedInTurn
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.optional_moves import OptionalMoves
+from torchlint.facts.keeping.read_one_by_one import ReadOneByOne
 from torchlint.facts.turns.data_passes import cut_through, cuts_samples
 from torchlint.facts.values.domain import Container, External, Plain
 from torchlint.facts.values.extents import Size
@@ -27,6 +28,9 @@ from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+
+_KEPT_TOO_LONG = {Collecting.UNTIL_HOST, Collecting.UNTIL_REDUCED}
 
 
 def collections(facts: Facts) -> list[Collection]:
@@ -52,6 +56,7 @@ class _Search:
         self.gathering = Gathering(facts, residences, trusts_parameters=True)
         self.optional = OptionalMoves(facts, residences)
         self.fields = CollectedRecords(facts, fates)
+        self.one_by_one = ReadOneByOne(facts, fates)
 
     def inserted(self) -> Iterator[Collection]:
         """``outs.append(net(x))`` in a pass."""
@@ -131,12 +136,10 @@ class _Search:
         """What becomes of the items of a list."""
         fields = list(self.fields.of(item))
         if fields:
-            kept = (one for one in fields if self._is_moved_at_last(one, made, by))
             yield from (
-                Collection(
-                    Collecting.UNTIL_HOST, statement, name, one.written, made.statement, one.ends[0].at, by, False
-                )
-                for one in kept
+                Collection(way, statement, name, one.written, made.statement, one.ends[0].at, by, False)
+                for one in fields
+                if (way := self._way_of_field(one, made, by)) is not None
             )
             return
         brought = self._brought(item)
@@ -154,26 +157,29 @@ class _Search:
         elif any(self._is_cheap(one, by) for one in brought):
             return
         else:
-            ways = {self._way(one, ends) for one in brought}
+            ways = {self._way(one, ends, made, by) for one in brought}
             way = ways.pop() if len(ways) == 1 else None
         is_of_one = self._is_of_forward(made.function) or self._is_in_pieces(by)
         if way is None or (way is Collecting.UNTIL_DROPPED and is_of_one):
             return
-        end = next((end.at for end in ends if end.fate is Fate.HOST), None)
+        fate = Fate.COMPUTED if way is Collecting.UNTIL_REDUCED else Fate.HOST
+        end = next((end.at for end in ends if end.fate is fate), None)
         has_graph = self.flows.live(item) is not None
         yield Collection(way, statement, name, written, made.statement, end, by, has_graph, _is_by_rows(written, item))
 
-    def _is_moved_at_last(self, field: Field, made: Value, by: Loop | Function) -> bool:
+    def _way_of_field(self, field: Field, made: Value, by: Loop | Function) -> Collecting | None:
         """Whether all that becomes of an output that is put aside in records is to be moved to the host."""
         item, brought = field.written.value, self._brought(field.written.value)
         if self.flows.is_trained_on(made) or self.flows.live(item) is not None:
-            return False
+            return None
         if not self.gathering.is_over_data(by, item) or (isinstance(by, Loop) and cuts_samples(by)):
-            return False
+            return None
         if any(self._is_cheap(one, by) or not self.extents.is_output(one) for one in brought):
-            return False
-        ways = {self._way(one, field.ends) for one in brought}
-        return ways == {Collecting.UNTIL_HOST} and not any(map(_is_of_number, field.ends))
+            return None
+        if any(map(_is_of_number, field.ends)):
+            return None
+        ways = {self._way(one, field.ends, made, by) for one in brought}
+        return ways.pop() if len(ways) == 1 and ways < _KEPT_TOO_LONG else None
 
     def _is_recurrent(self, item: Value, loop: Loop) -> bool:
         """Whether each turn of a method of a network computes an item from what the turn before has left: a recurrence.
@@ -207,7 +213,7 @@ class _Search:
             return value.inputs
         return self.solution.arguments_of(value) if value.op is Op.PARAMETER else ()
 
-    def _way(self, item: Value, ends: list[End]) -> Collecting | None:
+    def _way(self, item: Value, ends: list[End], made: Value, by: Loop | Function) -> Collecting | None:
         """Whether a list of tensors on the device could as well be one on the host."""
         fates = {end.fate for end in ends}
         says_so = any(end.at.callee.name in ("cpu", "to") for end in ends if _is_move(end))
@@ -220,6 +226,8 @@ class _Search:
         if fates == {Fate.HOST, Fate.LEAVES} and says_so and self.extents.is_output(item):
             kept = _is_returned(ends) and not self.optional.is_moved_somewhere(item)
             return Collecting.UNTIL_DROPPED if kept else None  # on one branch, or its caller gets the whole as well
+        if is_on_device and self.extents.is_output(item) and self.one_by_one.loop_over(made, ends, by) is not None:
+            return Collecting.UNTIL_REDUCED
         return None
 
     def _way_where_left(self, items: list[Value], ends: list[End], by: Loop | Function) -> Collecting | None:

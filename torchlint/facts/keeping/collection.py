@@ -16,6 +16,8 @@ class Collecting(Enum):
 
     UNTIL_HOST = auto()
     """Everything stays on the device until all of it is moved to the host."""
+    UNTIL_REDUCED = auto()
+    """Everything stays on the device until a loop of its own reduces one after the other."""
     UNTIL_DROPPED = auto()
     """Everything stays on the device, for callers that are not seen."""
     COPIES = auto()
@@ -32,7 +34,8 @@ class Collection:
         name: how the program names what collects.
         item: what is put aside, as it is written there; what ``extend`` takes it from, row by row.
         made: where the collecting began, if that is seen.
-        end: UNTIL_HOST: what moves it; None where the object of another file that collects it does.
+        end: UNTIL_HOST: what moves it; None where the object of another file that collects it does. UNTIL_REDUCED: what
+            takes an item.
         repeated_by: what repeats the statement.
         has_graph: True when what is put aside keeps its graph, which costs more and which other rules say.
         by_rows: True for ``extend``, which may be given a list as well as a tensor.

@@ -7,6 +7,8 @@ is cut from one batch to the next are data.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
@@ -180,8 +182,19 @@ def _says_collected(parameter: Value) -> bool:
     syntax = parameter.syntax
     if not isinstance(syntax, cst.Param) or syntax.annotation is None:
         return False
-    names = (dotted(node) or "" for node in walk(syntax.annotation))
-    return any(name.rpartition(".")[2] in COLLECTED for name in names)
+    return not COLLECTED.isdisjoint(_types_named(syntax.annotation.annotation))
+
+
+def _types_named(annotation: cst.BaseExpression) -> Iterator[str]:
+    """The types that an annotation names, and not what they have in them: ``Iterable`` of ``Iterable[Tensor]``."""
+    if isinstance(annotation, cst.BinaryOperation):
+        yield from (name for one in (annotation.left, annotation.right) for name in _types_named(one))
+        return
+    name = (dotted(annotation.value if isinstance(annotation, cst.Subscript) else annotation) or "").rpartition(".")[2]
+    if isinstance(annotation, cst.Subscript) and name in ("Optional", "Union", "Annotated"):
+        parts = (part.slice.value for part in annotation.slice if isinstance(part.slice, cst.Index))
+        yield from (inner for part in parts for inner in _types_named(part))
+    yield name
 
 
 def _is_of_what_is_there(item: Value, loop: Loop) -> bool:
