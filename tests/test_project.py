@@ -170,10 +170,13 @@ def test_of_the_texts_that_were_asked_for_last_the_trees_are_kept() -> None:
     assert trees.of(small) is not first
 
 
-def test_a_tree_that_is_too_large_to_keep_is_given_all_the_same() -> None:
+def test_of_a_text_that_is_larger_than_all_that_are_kept_the_tree_is_kept_alone() -> None:
     trees = Trees()
-    text = "x = 1" + " " * KEPT + "\n"
-    assert len(trees.of(text).body) == len(trees.of(text).body) == 1
+    small, large = "x = 1\n", "y = 2" + " " * KEPT + "\n"
+    first, only = trees.of(small), trees.of(large)
+    assert trees.of(large) is only
+    assert trees.of(small) is not first
+    assert trees.of(large) is not only  # nothing fits beside it
 
 
 def test_a_text_that_cannot_be_parsed_is_refused_each_time() -> None:

@@ -10,7 +10,10 @@ from torchlint.syntax.depth import parse_quietly, parse_shallow
 __all__ = ["Trees"]
 
 KEPT = 250_000
-"""Trees of so many characters in all are kept: a third of what is parsed need not be. A character takes 35 bytes."""
+"""Trees of so many characters in all are kept, or a single one that is larger, which its own check asks for again.
+
+A third of what is parsed need not be then. A character takes 35 bytes.
+"""
 
 
 class Trees:
@@ -31,8 +34,7 @@ class Trees:
         if tree is None:
             self._make_room(len(text))
             tree = self._parsed(text)
-        if len(text) <= KEPT:
-            self._kept[text] = tree  # the latest stands last
+        self._kept[text] = tree  # the latest stands last
         return tree
 
     def _make_room(self, length: int) -> None:

@@ -49,7 +49,7 @@ def _switches_itself(solution: Solution, call: Value) -> bool:
     functions = solution.functions_of(call)
     if not functions or not any(is_module(atom) for atom in solution.final(call.callee)):
         return False
-    inside = [one for one in solution.graph.of(Op.CALL) if one.function in functions]
+    inside = [one for function in functions for one in solution.graph.calls_in(function)]
     run = [one for one in inside if solution.functions_of(one) or any(map(is_module, solution.final(one.callee)))]
     return bool(run) and all(one.mode is Mode.MAYBE for one in run)
 

@@ -88,7 +88,7 @@ def _returned_sums(facts: Facts, function: Function) -> list[SummedLoss]:
     at_top = function.parent is facts.graph.module and function.owner is None and not function.is_generator
     if not at_top or function.result is None or facts.solution.callers.get(function):
         return []
-    if not any(loop.function is function for loop in facts.graph.loops):
+    if not facts.graph.loops_in(function):
         return []
     backward = Backward(function.result, False, function, None, function.syntax, by_contract=True)
     summed = list(_Search(facts, backward).found())
@@ -159,8 +159,9 @@ class _Search:
 
         There the backward runs now and then, and the sum begins anew after it.
         """
-        loops = (loop for loop in self.facts.graph.loops if value in loop.phis) if value.op is Op.PHI else ()
-        return next(iter(loops), None)
+        if value.op is not Op.PHI:
+            return None
+        return next((loop for loop in self.facts.graph.loops_in(value.function) if value in loop.phis), None)
 
     def _linear(self, value: Value) -> list[Value]:
         """What ``value`` is a linear function of."""
@@ -227,7 +228,6 @@ class _Search:
 
     def _of_container(self, container: Value) -> list[SummedLoss]:
         """``losses.append(loss)`` in a loop, ``sum(loss(x) for x in parts)``."""
-        stores = {store.value: store for store in self.facts.graph.stores if store.holder is not None}
         outer = container.loop.around() if container.loop is not None else []
         found = []
         for item in self._yielded_by(container):
@@ -243,7 +243,8 @@ class _Search:
             independent = self._is_independent(item, extra[-1])
             if independent is False:
                 return []
-            store = stores.get(item)
+            stored = [store for store in self.facts.graph.stores_of(item) if store.holder is not None]
+            store = stored[-1] if stored else None
             statement = store.statement if store is not None else container.statement
             name = self.facts.code(store.target) if store is not None and store.target is not None else ""
             node = store.syntax if store is not None else _written(item, extra[-1])

@@ -29,7 +29,8 @@ class Samplings:
 
     def makes_one_each_turn(self, loop: Loop) -> bool:
         """Whether all that holds steps of its own in a turn of ``loop`` makes one output: its turns are no epochs."""
-        inner = [one for one in self._repeating(self.facts.graph.loops) if one is not loop and loop in one.around()]
+        own = self.facts.graph.loops_in(loop.function)
+        inner = [one for one in self._repeating(own) if one is not loop and loop in one.around()]
         calls = self._holding(self.steps.calls_within(loop))
         return bool(inner or calls) and (
             all(self._is_sampling(one) or _cuts_what_is_of(one, loop) for one in inner)
@@ -44,7 +45,7 @@ class Samplings:
     def _is_of_one(self, function: Function, hops: int, *, is_given: bool) -> bool:
         if function.is_foreign or self.steps.trains(function):
             return False
-        own = self._repeating(loop for loop in self.facts.graph.loops if loop.function is function)
+        own = self._repeating(self.facts.graph.loops_in(function))
         return all(self._is_sampling(loop) or (is_given and _cuts(loop)) for loop in own) and all(
             self._makes_one(call, hops, is_given=is_given) for call in self._holding(self.steps.calls_in(function))
         )

@@ -62,8 +62,7 @@ def _one_back(value: Value) -> Sequence[Value]:
 def is_given_weights(facts: Facts, made: Value) -> bool:
     """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
     return any(
-        store.holder is made and "weight" in (store.attribute or "") and store.value.op is not Op.CALL
-        for store in facts.graph.stores
+        "weight" in (store.attribute or "") and store.value.op is not Op.CALL for store in facts.graph.stores_on(made)
     )
 
 

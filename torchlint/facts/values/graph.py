@@ -7,9 +7,11 @@ the queries of this package. What it is made of is in ``program.py``, what is do
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -22,6 +24,8 @@ __all__ = [
     "Backward", "Class", "Drop", "Flag", "Function", "Key", "Kind", "Loop", "Mode", "Op", "Place", "Reset", "Store",
     "Value", "ValueGraph",
 ]  # fmt: skip
+
+Item = TypeVar("Item")
 
 
 @dataclass(eq=False, slots=True)
@@ -70,6 +74,7 @@ class ValueGraph:
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)
     _found_among: int = 0
+    _groups: dict[str, tuple[int, dict[object, list[Any]]]] = field(default_factory=dict)
     _flags: dict[Function, list[Value]] = field(default_factory=dict)
     _flags_among: int = 0
 
@@ -90,6 +95,36 @@ class ValueGraph:
         if ops not in self._found:
             self._found[ops] = [value for value in self.values if value.op in ops]
         return self._found[ops]
+
+    def calls_in(self, function: Function) -> Sequence[Value]:
+        """The file's own CALLs in the body of a function."""
+        return self._grouped("calls", self.of(Op.CALL), attrgetter("function"), function)
+
+    def stores_in(self, function: Function) -> Sequence[Store]:
+        """What the body of a function keeps somewhere."""
+        return self._grouped("stores in", self.stores, attrgetter("function"), function)
+
+    def stores_on(self, holder: Value) -> Sequence[Store]:
+        """What is kept in one value: attributes that are set on it, items that are put into it."""
+        return self._grouped("stores on", self.stores, attrgetter("holder"), holder)
+
+    def stores_of(self, value: Value) -> Sequence[Store]:
+        """Where a value is kept."""
+        return self._grouped("stores of", self.stores, attrgetter("value"), value)
+
+    def loops_in(self, function: Function) -> Sequence[Loop]:
+        """The loops of a function."""
+        return self._grouped("loops", self.loops, attrgetter("function"), function)
+
+    def _grouped(self, name: str, items: Sequence[Item], key: Callable[[Item], object], of: object) -> Sequence[Item]:
+        """Those of ``items`` whose ``key`` is ``of``, in their order; the groups are made anew when there are more."""
+        among, groups = self._groups.get(name, (-1, {}))
+        if among != len(items):
+            groups = defaultdict(list)
+            for item in items:
+                groups[key(item)].append(item)
+            self._groups[name] = (len(items), groups)
+        return groups.get(of, ())
 
     def all_values(self) -> Iterator[Value]:
         """The file's own values and those of other files."""

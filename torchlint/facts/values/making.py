@@ -46,8 +46,8 @@ def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
     given = set(map(before_moves, choices(function.result)))
     kept = [
         (store.holder, store.value, False)
-        for store in solution.graph.stores
-        if store.function is function and store.kind is Kind.INSERT and store.holder is not None
+        for store in solution.graph.stores_in(function)
+        if store.kind is Kind.INSERT and store.holder is not None
     ]
     kept += [
         (user.callee.inputs[0], argument, True)

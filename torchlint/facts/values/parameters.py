@@ -148,9 +148,9 @@ def is_frozen_for(solution: Solution, call: Value) -> bool:
 
 def is_all_frozen(solution: Solution, cls: Class) -> bool:
     """Whether a class of the file freezes each part that it keeps and that has parameters."""
-    family = {ancestor.root() for ancestor in cls.lineage()}
+    family = dict.fromkeys(ancestor.root() for ancestor in cls.lineage())
     kept = [
-        (place, value) for place, values in solution.stored.items() if place.owner in family for value in values
+        (place, value) for owner in family for place, values in solution.stored_with(owner) for value in values
         if may_train(solution, value)
     ]  # fmt: skip
     return bool(kept) and all(place in solution.frozen or is_frozen(solution, value) for place, value in kept)
