@@ -17,6 +17,7 @@ from itertools import accumulate
 
 from torchlint.source import lines_of
 from torchlint.syntax.filling_names import INSERTING
+from torchlint.syntax.python_tree import walk
 
 __all__ = ["Outline", "empties", "mention", "only_calls", "sets_anew"]
 
@@ -262,7 +263,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 def _filled_by(function: ast.FunctionDef) -> Iterator[str]:
     """The variables under a key of which a function, or one that it makes, puts something: ``TABLE[name] = cls``."""
-    for node in ast.walk(function):
+    for node in walk(function):
         for target in node.targets if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                 yield target.value.id

@@ -142,13 +142,17 @@ def join(files: Sequence[File], locate: Locate) -> Joined:
     return _Joining(files, locate).joined()
 
 
+IMPORTS = (ast.Import, ast.ImportFrom)
+
+
 class _Joining:
     def __init__(self, files: Sequence[File], locate: Locate) -> None:
         self.files = files
         self.numbers = {file.path: number for number, file in enumerate(files)}
         self.locate = locate
         self.bound = [frozenset(bound_names(file.tree.body)) for file in files]
-        self.brought = [self._brought_to(file) for file in files]
+        self.imports = [[node for node in ast.walk(file.tree) if isinstance(node, IMPORTS)] for file in files]
+        self.brought = [self._brought_to(number) for number in range(len(files))]
         self.imported = {there for brought in self.brought for there, _ in brought.values()}
         self.ambiguous = self._ambiguous()
 
@@ -160,10 +164,10 @@ class _Joining:
 
     # -- what names mean ----------------------------------------------------------------------------------------------
 
-    def _brought_to(self, file: File) -> dict[str, Imported]:
+    def _brought_to(self, number: int) -> dict[str, Imported]:
         """The names that imports of the other files bind in one, with the file and what is left of the name."""
-        found: dict[str, Imported] = {}
-        for node in ast.walk(file.tree):
+        file, found = self.files[number], dict[str, Imported]()
+        for node in self.imports[number]:
             for alias, full in _imports(node):
                 there = self._inside(file, full)
                 if there is not None:
@@ -186,7 +190,7 @@ class _Joining:
         for number, file in enumerate(self.files):
             for name in self.bound[number]:
                 meanings[name].add(f"{DOT}{number}")
-            for node in ast.walk(file.tree):
+            for node in self.imports[number]:
                 for alias, full in self._from_outside(file, node):
                     bound = _bound_by(alias)
                     meanings[bound].add(full if alias.asname or isinstance(node, ast.ImportFrom) else bound)
@@ -222,7 +226,7 @@ class _Joining:
     def _imported_by(self, number: int) -> Iterator[tuple[ast.AST, Imported]]:
         """What a file imports of the other ones, whole or by names."""
         file = self.files[number]
-        for node in ast.walk(file.tree):
+        for node in self.imports[number]:
             for _, full in _imports(node):
                 there = self._inside(file, full)
                 if there is not None:
@@ -263,11 +267,10 @@ class _Joining:
         offsets = _Offsets(file.text)
         if number in self.imported:
             yield from ((*offsets.of(node), "pass") for node in file.tree.body if _is_for_itself(node))
-        for node in ast.walk(file.tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                yield from self._import(number, node, offsets)
-                for alias, _ in self._from_outside(file, node):
-                    written.setdefault(_bound_by(alias), self._own(number, _bound_by(alias)))
+        for node in self.imports[number]:
+            yield from self._import(number, node, offsets)
+            for alias, _ in self._from_outside(file, node):
+                written.setdefault(_bound_by(alias), self._own(number, _bound_by(alias)))
         changed = {name: told for name, told in written.items() if name != told}
 
         def of_module(path: str, attribute: str) -> str | None:

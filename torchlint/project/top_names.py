@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from torchlint.syntax.python_tree import walk
+
 __all__ = ["bound_in", "bound_names"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -38,7 +40,7 @@ def bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> f
     if isinstance(function, ast.Lambda):
         return frozenset(names)
     declared: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Global):
             declared.update(node.names)
         elif isinstance(node, _DEFINITIONS) and node is not function:

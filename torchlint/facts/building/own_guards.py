@@ -71,17 +71,18 @@ class OwnGuards:
         """
         placed: set[cst.CSTNode] = set()
         for node in walk(self._module):
-            if isinstance(node, cst.With):
+            kind = node.__class__  # half of a tree is names, and nobody derives from these
+            if kind is cst.Name or kind is cst.Attribute:
+                if node not in placed and self._full_name(node) in WRITTEN:
+                    return True
+            elif isinstance(node, cst.Call):
+                placed.update(map(_called, entered_by(node)))
+            elif isinstance(node, cst.With):
                 placed.update(_called(item.item) for item in node.items)
             elif isinstance(node, cst.Decorator):
                 placed.add(_called(node.decorator))
             elif isinstance(node, cst.Expr):
                 placed.add(_called(node.value))
-            elif isinstance(node, cst.Call):
-                placed.update(map(_called, entered_by(node)))
-            elif isinstance(node, cst.Name | cst.Attribute) and node not in placed:
-                if self._full_name(node) in WRITTEN:
-                    return True
         return False
 
     def of(self, definition: Definition, cls: cst.ClassDef | None = None) -> Mode | None:
