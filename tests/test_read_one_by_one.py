@@ -47,6 +47,7 @@ def test_each_output_is_reduced_by_itself(rest: str) -> None:
         ("mean = hits / len(rows)\nreturn [(row - mean).norm().item() for row in rows]", "hits += out.sum()"),
         ("mean = torch.cat(rows).mean(0)\nreturn [(row - mean).norm().item() for row in rows]", "pass"),
         ("return torch.cat(rows).argmax(1)", "pass"),
+        ("return torch.cat([row.flatten(1) for row in rows]).argmax(1).tolist()", "pass"),
         ("print([row.norm().item() for row in rows])\nreturn rows", "pass"),
         ("for epoch in range(9):\n    for row in rows:\n        print(row.norm().item() * epoch)", "pass"),
         ("return [row.norm().item() for row in rows]", "print([row.norm().item() for row in rows])"),

@@ -10,6 +10,7 @@ from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.turns.handoffs import LAZY
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.running import run_by
 from torchlint.syntax.filling_names import INSERTING
 
 if TYPE_CHECKING:
@@ -41,15 +42,17 @@ class ReadOneByOne:
         """
         if not isinstance(by, Loop) or not ends or not all(self._is_reduced(end, set()) for end in ends):
             return None
-        loops = set[Loop]()
-        for use in self._uses(made):
-            if use is None:
-                return None
-            loops.add(use)
-        (loop,) = loops if len(loops) == 1 else (None,)
-        return (
-            loop if loop is not None and self._comes_after(loop, by) and self._needs_no_more(loop, made, by) else None
-        )
+        loops = set(self._uses(made))
+        loop = loops.pop() if len(loops) == 1 else None
+        if loop is None or not all(self._runs_in(loop, end.at) for end in ends):
+            return None
+        return loop if self._comes_after(loop, by) and self._needs_no_more(loop, made, by) else None
+
+    def _runs_in(self, loop: Loop, value: Value) -> bool:
+        """Whether a turn of a loop computes a value, be it in a function that it calls."""
+        if value.loop is not None and loop in value.loop.around():
+            return True
+        return value.function in run_by(self.facts.steps, self.facts.steps.calls_within(loop))
 
     def _is_reduced(self, end: End, seen: set[Value]) -> bool:
         """Whether what is computed of an item is a number, or the host has it at last."""
