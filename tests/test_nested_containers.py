@@ -52,3 +52,46 @@ def test_containers_that_hold_each_other_are_looked_into_once(monkeypatch: pytes
     monkeypatch.setattr(Flows, "live", counted)
     assert not program.facts.flows.carries(build.result)
     assert len(asked) <= 2 * len(names) + 1
+
+
+PARTS = """
+def steps(net, x):
+    for i in range(0, 100, 20):
+        yield i, net(x)
+
+class Gallery:
+    def __init__(self):
+        self.frames, self.latest = {{}}, {{}}
+    def collect(self, epoch, names, source):
+        for i, x in source:
+            {kept}
+
+def fit(loader, names, epochs):
+    net, gallery = nn.Linear(3, 3), Gallery()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        gallery.collect(epoch, names, steps(net, x))
+    return gallery
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "holders"),
+    [
+        ("self.frames.setdefault(epoch, {})[i] = x", ["self.frames.setdefault(epoch, {})"]),
+        ("self.frames.setdefault(epoch, {}).update({i: x})", ["self.frames.setdefault(epoch, {})"]),
+        ("row = self.frames.setdefault(epoch, {}); row['last'] = x", ["row"]),
+        ("self.latest.setdefault('frames', {})[i] = x", []),
+        ("self.latest.setdefault(i, {})['last'] = x", []),
+        ("self.latest['frames'][i] = x", []),
+    ],
+)
+def test_a_part_that_each_turn_begins_takes_what_is_put_under_a_name(kept: str, holders: list[str]) -> None:
+    program = Program(PARTS.format(kept=kept))
+    found = [one for one in program.facts.insertions if not one.bounded]
+    assert [one.name for one in found] == holders

@@ -352,3 +352,31 @@ def test_a_name_says_nothing_where_the_definition_is_seen(tmp_path: Path, held: 
 
 def test_a_name_is_all_that_is_known_of_what_is_not_seen(tmp_path: Path) -> None:
     assert Project(tmp_path, {"main.py": f"from lib import evaluating\n{HEAD}{UNDER_IT}"}).found() == []
+
+
+KEPT = """
+class Evaluator:
+    def __init__(self, network: nn.Module, manager=None):
+        self.network = network
+        {mode}
+
+    def run(self, loader):
+        for x in loader:
+            with self.mode(self.network):
+                print(self.network(x).argmax(1).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_found"),
+    [
+        ("self.mode = quiet", False),
+        ("self.mode = None\n        self.mode = quiet", False),
+        ("self.mode = quiet if manager is None else loud", False),
+        ("self.mode = loud", True),
+    ],
+)
+def test_one_that_an_attribute_has_by_its_function(tmp_path: Path, mode: str, *, is_found: bool) -> None:
+    guards = GUARDS["yields under one"].format(off="torch.no_grad()")
+    guards += guards.replace("quiet", "loud").replace("torch.no_grad()", "torch.autocast('cuda')")
+    assert bool(Project(tmp_path, {"main.py": f"{HEAD}{guards}{KEPT.format(mode=mode)}"}).found()) is is_found

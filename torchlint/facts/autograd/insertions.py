@@ -17,6 +17,7 @@ from torchlint.facts.turns.queues import is_handed_over
 from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.windows import Windows
 from torchlint.facts.values.collecting import COLLECTING
+from torchlint.facts.values.dictionaries import begins_part, is_setdefault
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events, is_told_once
@@ -92,7 +93,7 @@ class Insertions:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None:
             return []
-        overwrites = self._overwrites(store)
+        overwrites = self._overwrites(store) and not self._is_of_new_part(store.holder, store.loop)
         if overwrites and not self._is_made_anew(store.holder):
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
@@ -110,6 +111,11 @@ class Insertions:
         if outlives or is_left_over(self.lifetimes, store, homes) or self._is_handed_on(homes):
             return homes
         return []
+
+    def _is_of_new_part(self, holder: Value, loop: Loop | None) -> bool:
+        """``rows.setdefault(epoch, {})[name] = x``: whether what takes it is a part that each turn begins."""
+        keys = holder.arguments[:1] if is_setdefault(holder) else self.solution.graph.indices.get(holder, ())
+        return len(keys) == 1 and self._changes(keys[0], loop)
 
     def _is_made_anew(self, holder: Value) -> bool:
         """Whether an attribute gets another container as the program goes on: ``self.row = {}``."""
@@ -142,7 +148,7 @@ class Insertions:
             return None  # a named argument is told where it is handed over
         if may_be_module(self.solution, store.value):
             return None  # a list of layers, or what may be one
-        if self._is_told_to_an_item(store):
+        if self._is_told_to_an_item(store) or begins_part(store):
             return None
         live = self.flows.live_parts(store.value) or self.filled.parts(store)
         parts = self.replaced.left(live, store)
@@ -284,17 +290,18 @@ class Insertions:
 
     def _overwrites(self, store: Store) -> bool:
         """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
-        if not store.is_item:
+        index = store.call.arguments[0] if store.call is not None and is_setdefault(store.call) else store.index
+        if not store.is_item and index is None:
             return False
         if store.key is not None:
             return True
-        if store.index is None:
+        if index is None:
             return False
-        if store.index.op is Op.OPERATION and store.index.name == "Modulo":
+        if index.op is Op.OPERATION and index.name == "Modulo":
             return True  # `ring[step % size] = x`
-        if self._is_next(store.index, store.holder) or self._is_ring(store):
+        if self._is_next(index, store.holder) or self._is_ring(store):
             return False
-        return not (self._changes(store.index, store.loop) or self._is_drawn(store))
+        return not (self._changes(index, store.loop) or self._is_drawn(store))
 
     def is_bounded(self, store: Store, allocation: Value | None) -> bool:
         """Whether a container that outlives the step holds no more than it has places for."""

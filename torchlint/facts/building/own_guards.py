@@ -44,6 +44,29 @@ class OwnGuards:
         """The mode inside ``with name(...):``, by all that the file defines so; None where it is left alone."""
         return _together(map(self.of, self._definitions.get(name, ())))
 
+    def kept(self, attribute: str) -> Mode | None:
+        """The mode inside ``with self.mode(net):``, by all that the file keeps in such an attribute."""
+        return _together(map(self._of_kept, self._attributes.get(attribute, ())))
+
+    def _of_kept(self, value: cst.BaseExpression) -> Mode | None:
+        if isinstance(value, cst.IfExp):
+            return _together(map(self._of_kept, (value.body, value.orelse)))
+        name, full = dotted(value) or "", self._full_name(value)
+        if full in SWITCHES or self.defined(name):
+            return SWITCHES.get(full or "") or self.named(name)
+        return Mode.UNKNOWN if full is not None and sounds_like_a_guard(full) else None
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[cst.BaseExpression]]:
+        """What is assigned to attributes, by their names, but for None, which stands for what comes later."""
+        found: dict[str, list[cst.BaseExpression]] = {}
+        for node in walk_statements(self._module):
+            if isinstance(node, cst.Assign) and dotted(node.value) != "None":
+                for one in node.targets:
+                    if isinstance(one.target, cst.Attribute):
+                        found.setdefault(one.target.attr.value, []).append(node.value)
+        return found
+
     def defined(self, name: str) -> list[Definition]:
         """All that the file defines under a name."""
         return self._definitions.get(name, [])

@@ -273,7 +273,8 @@ class StatementBuilder(DefinitionBuilder):
             return self.own_guards.named(manager.name)
         if manager.op is not Op.CALL or manager.callee.op is Op.EXTERNAL:
             return None
-        return entered_mode(manager) or self.own_guards.named(manager.callee.name)
+        known = entered_mode(manager) or self.own_guards.named(manager.callee.name)
+        return known or (self.own_guards.kept(manager.callee.name) if manager.callee.op is Op.ATTRIBUTE else None)
 
     def _mode_of_unseen(self, manager: Value) -> Mode | None:
         """The mode inside ``with self.guard():``, which may be any of the guards that the file hands around."""

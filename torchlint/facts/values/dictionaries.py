@@ -135,3 +135,15 @@ def is_some_item(value: Value) -> bool:
 def is_item_or_default(value: Value) -> bool:
     """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
+
+
+def is_setdefault(value: Value) -> bool:
+    """``rows.setdefault(name, {})``"""
+    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
+    return is_method and len(value.arguments) == 2
+
+
+def begins_part(store: Store) -> bool:
+    """Whether an empty part is put in: what comes into that is told where it does."""
+    is_asked = store.call is not None and is_setdefault(store.call)
+    return is_asked and store.value.op is Op.CONTAINER and not store.value.inputs
