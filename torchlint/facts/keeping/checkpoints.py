@@ -364,7 +364,7 @@ class _Search:
                     return True
         # A global is set to None before, where it is declared, and an attribute where its object begins.
         stored = self.solution.stored.get(place, ())
-        return sum(one.name != "None" or _drops(one, place) for one in stored) > 1
+        return sum(one.name != "None" or _gives_up(one, place) for one in stored) > 1
 
     def _is_only_copied(self, place: Place, parts: Parts, binding: Function) -> bool:
         """Whether only the methods that copy it, or take a number out of it before the work, read the attribute."""
@@ -375,7 +375,7 @@ class _Search:
         )
 
 
-def _drops(nothing: Value, place: Place) -> bool:
+def _gives_up(nothing: Value, place: Place) -> bool:
     """Whether an attribute is set to None where something may have been kept in it."""
     return isinstance(place.owner, Class) and nothing.function.name != "__init__"
 

@@ -9,7 +9,7 @@ from torchlint.facts.keeping.fates import LOOKING, End, Fate, Fates
 from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.turns.handoffs import LAZY
 from torchlint.facts.values.extents import Size
-from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.running import run_by
 from torchlint.syntax.filling_names import INSERTING
 
@@ -44,9 +44,14 @@ class ReadOneByOne:
             return None
         loops = set(self._uses(made))
         loop = loops.pop() if len(loops) == 1 else None
-        if loop is None or not all(self._runs_in(loop, end.at) for end in ends):
+        if loop is None or self._is_read_elsewhere(made) or not all(self._runs_in(loop, end.at) for end in ends):
             return None
         return loop if self._comes_after(loop, by) and self._needs_no_more(loop, made, by) else None
+
+    def _is_read_elsewhere(self, made: Value) -> bool:
+        """Whether another file speaks of the attribute that has the list."""
+        places = (place for place, values in self.solution.stored.items() if made in values)
+        return any(self.facts.others_mention(place.path) for place in places if isinstance(place.owner, Class))
 
     def _runs_in(self, loop: Loop, value: Value) -> bool:
         """Whether a turn of a loop computes a value, be it in a function that it calls."""
@@ -78,7 +83,8 @@ class ReadOneByOne:
             return True
         if user.op is Op.CONTAINER or (user.op is Op.CALL and user.callee.name in TOGETHER):
             # `rows, names = [], []`, `for row, name in zip(rows, names)`
-            return all(part.op in (Op.ELEMENT, Op.SUBSCRIPT) for part in user.users)
+            is_kept = bool(self.facts.graph.stores_of(user))
+            return not is_kept and all(part.op in (Op.ELEMENT, Op.SUBSCRIPT) for part in user.users)
         if user.op is Op.ATTRIBUTE:
             return user.name in _FILLING
         return user.op is Op.CALL and user.callee.name in LOOKING
