@@ -59,6 +59,9 @@ def steps(net, x):
     for i in range(0, 100, 20):
         yield i, net(x)
 
+def fill(row, x):
+    row["last"] = x
+
 class Gallery:
     def __init__(self):
         self.frames, self.latest = {{}}, {{}}
@@ -86,6 +89,8 @@ def fit(loader, names, epochs):
         ("self.frames.setdefault(epoch, {})[i] = x", ["self.frames.setdefault(epoch, {})"]),
         ("self.frames.setdefault(epoch, {}).update({i: x})", ["self.frames.setdefault(epoch, {})"]),
         ("row = self.frames.setdefault(epoch, {}); row['last'] = x", ["row"]),
+        ("fill(self.frames.setdefault(epoch, {}), x)", ["self.frames"]),
+        ("fill(self.latest.setdefault('frames', {}), x)", []),
         ("self.latest.setdefault('frames', {})[i] = x", []),
         ("self.latest.setdefault(i, {})['last'] = x", []),
         ("self.latest['frames'][i] = x", []),

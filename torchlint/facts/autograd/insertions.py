@@ -80,7 +80,7 @@ class Insertions:
 
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
-        found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
+        found = list(self._of_stores())
         told = {insertion.statement for insertion in found}
         for store in self.solution.graph.stores:
             found += self._of_extension(store) if store.statement not in told else ()
@@ -88,6 +88,14 @@ class Insertions:
         found += [i for container in made if (i := self._of_comprehension(container)) is not None]
         found += [i for call, one in drained(self.steps, COLLECTING) if (i := self._of_iterator(call, one)) is not None]
         return found
+
+    def _of_stores(self) -> Iterator[Insertion]:
+        """What is put into containers; of an empty part that is, only where what comes into that is not told."""
+        each = ((store, self._of_store(store)) for store in self.solution.graph.stores)
+        found = [(store, one) for store, one in each if one is not None]
+        filled = [store.holder for store, _ in found if not begins_part(store) and store.holder is not None]
+        told = {made for holder in filled for made in allocations_of(self.solution, holder)}
+        yield from (one for store, one in found if not (begins_part(store) and store.value in told))
 
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
@@ -148,7 +156,7 @@ class Insertions:
             return None  # a named argument is told where it is handed over
         if may_be_module(self.solution, store.value):
             return None  # a list of layers, or what may be one
-        if self._is_told_to_an_item(store) or begins_part(store):
+        if self._is_told_to_an_item(store):
             return None
         live = self.flows.live_parts(store.value) or self.filled.parts(store)
         parts = self.replaced.left(live, store)
