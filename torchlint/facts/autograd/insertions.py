@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.autograd.drained import Yielded, drained, yielded
 from torchlint.facts.autograd.filled_objects import FilledObjects
+from torchlint.facts.autograd.keys import Keys
 from torchlint.facts.autograd.replaced_items import ReplacedItems
-from torchlint.facts.turns.counts import is_new_each_turn
-from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.queues import is_handed_over
 from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.windows import Windows
 from torchlint.facts.values.collecting import COLLECTING
-from torchlint.facts.values.dictionaries import begins_part, is_setdefault
-from torchlint.facts.values.domain import Container, Tensor
-from torchlint.facts.values.draws import is_drawn
-from torchlint.facts.values.events import counts_events, is_told_once
+from torchlint.facts.values.dictionaries import begins_part
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.events import is_told_once
 from torchlint.facts.values.externals import QUEUES
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import may_be_module
@@ -30,13 +28,9 @@ from torchlint.facts.values.homes import (
     homes_of,
     is_data_of_tensor,
     is_handed_to_method,
-    targets_of,
 )
-from torchlint.facts.values.indices import is_of_last, told_by
-from torchlint.facts.values.novelty import CLOCKS
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
-from torchlint.frameworks import Holds, rows_holding
 
 
 @dataclass(frozen=True)
@@ -77,6 +71,7 @@ class Insertions:
         self.windows = Windows(lifetimes.solution)
         self.replaced = ReplacedItems(lifetimes.solution)
         self.filled = FilledObjects(lifetimes.flows)
+        self.keys = Keys(lifetimes.solution, lifetimes.steps)
 
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
@@ -101,7 +96,7 @@ class Insertions:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None:
             return []
-        overwrites = self._overwrites(store) and not self._is_of_new_part(store.holder, store.loop)
+        overwrites = self.keys.overwrites(store) and not self.keys.is_of_new_part(store.holder, store.loop)
         if overwrites and not self._is_made_anew(store.holder):
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
@@ -120,14 +115,9 @@ class Insertions:
             return homes
         return []
 
-    def _is_of_new_part(self, holder: Value, loop: Loop | None) -> bool:
-        """``rows.setdefault(epoch, {})[name] = x``: whether what takes it is a part that each turn begins."""
-        keys = holder.arguments[:1] if is_setdefault(holder) else self.solution.graph.indices.get(holder, ())
-        return len(keys) == 1 and self._changes(keys[0], loop)
-
     def _is_made_anew(self, holder: Value) -> bool:
         """Whether an attribute gets another container as the program goes on: ``self.row = {}``."""
-        return holder.op is Op.ATTRIBUTE and any(one.value.op is Op.CONTAINER for one in self._later(holder))
+        return holder.op is Op.ATTRIBUTE and any(one.value.op is Op.CONTAINER for one in self.keys.set_later(holder))
 
     def _is_handed_on(self, homes: list[Place | Value]) -> bool:
         """Whether a container that is set anew goes into one that outlives the step: ``rows.append(self.row)``."""
@@ -137,7 +127,7 @@ class Insertions:
         filling = [
             store
             for store in self.solution.graph.stores
-            if store.kind is Kind.INSERT and store.holder is not None and not self._overwrites(store)
+            if store.kind is Kind.INSERT and store.holder is not None and not self.keys.overwrites(store)
             and not self.flows.live_parts(store.value)  # or else what goes in is told there
             and not set(homes_of(self.solution, store.holder)).isdisjoint(around)
         ]  # fmt: skip
@@ -180,7 +170,7 @@ class Insertions:
         owner, holder = store.function.owner, store.holder
         if owner is None or holder is None or not may_come_again(store.function):
             return None
-        if store.is_item and not (store.index is not None and self._is_told_counter(store.index)):
+        if store.is_item and not (store.index is not None and self.keys.is_told_counter(store.index)):
             return None
         callers = self.solution.callers.get(store.function, ())
         if not all(map(self._is_of_lasting_part, callers)) or is_handed_to_method(self.solution, store):
@@ -198,7 +188,7 @@ class Insertions:
         if receiver is None or owner is None or not may_come_again(method):
             return False
         is_own = any(place.owner is owner.root() for place in self.solution.read_from(receiver))
-        return is_own and not self._later(receiver)
+        return is_own and not self.keys.set_later(receiver)
 
     def _insertion(self, store: Store, parts: list[Value], homes: list[Place | Value]) -> Insertion | None:
         if not homes or store.holder is None:
@@ -296,123 +286,11 @@ class Insertions:
             else:
                 return []
 
-    def _overwrites(self, store: Store) -> bool:
-        """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
-        index = store.call.arguments[0] if store.call is not None and is_setdefault(store.call) else store.index
-        if not store.is_item and index is None:
-            return False
-        if store.key is not None:
-            return True
-        if index is None:
-            return False
-        if index.op is Op.OPERATION and index.name == "Modulo":
-            return True  # `ring[step % size] = x`
-        if self._is_next(index, store.holder) or self._is_ring(store):
-            return False
-        return not (self._changes(index, store.loop) or self._is_drawn(store))
-
     def is_bounded(self, store: Store, allocation: Value | None) -> bool:
         """Whether a container that outlives the step holds no more than it has places for."""
         if allocation is not None and is_bounded(allocation):
             return True
-        return store.is_item and (self._is_ring(store) or self._is_drawn(store))
-
-    def _is_drawn(self, store: Store) -> bool:
-        """``self.priorities[i] = x`` for the places of a batch that is drawn from a memory: in time, all of them."""
-        if store.index is None or store.holder is None:
-            return False
-        is_list = self.solution.may_be(store.holder, Container)
-        return is_list and is_drawn(self.solution, store.index)
-
-    def _is_ring(self, store: Store) -> bool:
-        """``self.slots[self.at] = x`` where ``self.at`` goes round: ``self.at = (self.at + 1) % self.size``."""
-        index, holder = store.index, store.holder
-        if index is None or index.op not in (Op.READ, Op.ATTRIBUTE) or holder is None:
-            return False
-        if self.solution.may_be(holder, Tensor):
-            return False  # what is written into a tensor in place becomes part of it
-        places, later = self.solution.read_from(index), self._later(index)
-        goes_round = any(one.value.name in ("Modulo", "ModuloAssign") for one in later)
-        return goes_round and all(
-            one.value.op is Op.OPERATION
-            and any(place in places for part in one.value.computed_from() for place in self.solution.read_from(part))
-            for one in later
-        )
-
-    def _is_next(self, index: Value, holder: Value | None) -> bool:
-        """``rows[len(rows)] = x``: behind all that is there."""
-        if holder is None or index.op is not Op.CALL or index.callee.name != "builtins.len" or not index.arguments:
-            return False
-        return not set(homes_of(self.solution, index.arguments[0])).isdisjoint(homes_of(self.solution, holder))
-
-    def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
-        """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
-        around = loop.around() if loop is not None else []
-        deciding = (index, *self._indices_in(index))
-        if any(self.steps.is_step(one) and is_new_each_turn(part, one) for one in around for part in deciding):
-            return True
-        if any(part.op is Op.EXTERNAL and part.name.startswith(CLOCKS) for part in index.computed_from()):
-            return True
-        if index.op in (Op.READ, Op.ATTRIBUTE):
-            return self._is_counter(index, hops)
-        if index.op is Op.CONTAINER or index.name in ("Add", "AddAssign"):  # `seen[self.step, name]`, `seen[step + 1]`
-            return any(self._changes(part, loop, hops) for part in index.inputs)
-        index = told_by(index)
-        if index.op is not Op.PARAMETER or hops == 0:
-            return False
-        calls = self.solution.callers.get(index.function, {})
-        given = ((calls[call].get(index), call.loop) for call in calls)
-        return any(
-            argument is not None and argument is not index and self._changes(argument, at, hops - 1)
-            for argument, at in given
-        )
-
-    def _indices_in(self, value: Value) -> Iterator[Value]:
-        """What decides which rows are taken of what ``value`` is computed from: ``users[rows]``, ``users[i:j]``."""
-        graph = self.solution.graph
-        for part in (part for part in value.computed_from() if part.op is Op.SUBSCRIPT):
-            yield from graph.indices.get(part, ())
-            for element in part.syntax.slice if isinstance(part.syntax, cst.Subscript) else ():
-                if isinstance(element.slice, cst.Slice) and element.slice.lower in graph.bounds:
-                    yield graph.bounds[element.slice.lower]
-
-    def _is_counter(self, index: Value, hops: int) -> bool:
-        """Whether an attribute or a global is added to as the program goes on, or set to what counts the steps."""
-        later = self._later(index)
-        if not later:
-            return self._is_told_counter(index)
-        return all(
-            store.kind is Kind.UPDATE or (hops > 0 and self._changes(store.value, store.loop, hops - 1))
-            for store in later
-        )
-
-    def _is_told_counter(self, index: Value) -> bool:
-        """``trainer.current_epoch``: whether a framework, or who tells of events, counts it, and not the method."""
-        if counts_events(index):
-            return True
-        if index.op is Op.SUBSCRIPT:  # `net.history[-1]["epoch"]`
-            return index.keys[0] in self._told_counters and is_of_last(index)
-        return index.op is Op.ATTRIBUTE and index.name in self._told_counters
-
-    @cached_property
-    def _told_counters(self) -> frozenset[str]:
-        """The attributes that count the steps in the frameworks that the file imports."""
-        names = (value.name for value in self.solution.graph.of(Op.EXTERNAL))
-        packages = {name.partition(".")[0] for name in names}
-        rows = (row for row in rows_holding(Holds.COUNTS) if any(own.partition(".")[0] in packages for own in row.of))
-        return frozenset(method for row in rows for method in row.methods)
-
-    def _later(self, index: Value) -> list[Store]:
-        """Where an attribute or a global is set once the program runs."""
-        places = self.solution.read_from(index)
-        return [
-            store
-            for store in self.solution.graph.stores
-            if store.kind is not Kind.INSERT
-            and store.function.name != "__init__"
-            and store.function.parent is not None
-            and any(target in places for target in targets_of(self.solution, store))
-        ]
+        return store.is_item and (self.keys.is_ring(store) or self.keys.is_drawn_place(store))
 
 
 def may_come_again(method: Function) -> bool:
