@@ -13,7 +13,7 @@ from torchlint.project.excerpt import Outline
 from torchlint.project.loops import called_in_loops
 from torchlint.project.modules import Location, Modules
 from torchlint.project.project import Project
-from torchlint.project.trees import KEPT, Trees
+from torchlint.project.trees import KEPT, LARGEST, Trees
 from torchlint.source import Source
 from torchlint.syntax.imported_names import imported_names
 
@@ -177,6 +177,12 @@ def test_of_a_text_that_is_larger_than_all_that_are_kept_the_tree_is_kept_alone(
     assert trees.of(large) is only
     assert trees.of(small) is not first
     assert trees.of(large) is not only  # nothing fits beside it
+
+
+def test_a_tree_that_is_too_large_to_keep_is_given_all_the_same() -> None:
+    trees = Trees()
+    text = "x = 1" + " " * LARGEST + "\n"
+    assert trees.of(text) is not trees.of(text)
 
 
 def test_a_text_that_cannot_be_parsed_is_refused_each_time() -> None:

@@ -10,9 +10,11 @@ from torchlint.syntax.depth import parse_quietly, parse_shallow
 __all__ = ["Trees"]
 
 KEPT = 250_000
-"""Trees of so many characters in all are kept, or a single one that is larger, which its own check asks for again.
+"""Trees of so many characters in all are kept: a third of what is parsed need not be. A character takes 35 bytes."""
 
-A third of what is parsed need not be then. A character takes 35 bytes.
+LARGEST = 1_000_000
+"""A single one may be as large: a program of 20,000 lines, of which its own check asks four times. A table of numbers
+that is larger is not asked for again, and what is kept of it the garbage collector walks over.
 """
 
 
@@ -34,7 +36,8 @@ class Trees:
         if tree is None:
             self._make_room(len(text))
             tree = self._parsed(text)
-        self._kept[text] = tree  # the latest stands last
+        if len(text) <= LARGEST:
+            self._kept[text] = tree  # the latest stands last
         return tree
 
     def _make_room(self, length: int) -> None:
