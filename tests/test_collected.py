@@ -254,7 +254,7 @@ def run(net, loader, device):
         ("net(x.to(device)).argmax(1)", ".cpu()", []),
         ("F.cross_entropy(net(x.to(device)), y)", ".cpu()", []),
         ("x.to(device)", ".cpu()", []),
-        ("net(x.to(device))", ".sum(0).cpu()", []),
+        ("net(x.to(device))", ".sum(0).cpu()", [Collecting.UNTIL_REDUCED]),
     ],
 )
 def test_an_object_that_collects_what_it_is_given(item: str, moved: str, expected: list[Collecting]) -> None:

@@ -24,6 +24,7 @@ KNOWN = {
     "TLK401-leak_embeddings_added_to_a_list": "with_iterators",  # `while True:` is no pass over data
     "TLK303-leak_watched_every_few_epochs": "with_iterators",  # nor is it a loop of epochs
     "TLK401-leak_columns_by_name": "with_a_generator",  # nor is what a generator yields of what `items` gives
+    "TLK102-leak_pages_of_an_album": "with_a_generator",  # the number that one hands on is taken for a new key
     "TLK301-leak_iterator_from_the_second_batch_on": "with_holders_in_a_dictionary",  # a count of turns is a variable
     "TLK301-leak_loader_for_each_batch": "with_a_generator",  # a loader that a generator is given is built for it
 }
