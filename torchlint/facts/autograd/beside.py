@@ -99,6 +99,6 @@ def _may_have_graph(flows: Flows, parameter: Value) -> bool:
 
 def _results(flows: Flows, function: Function) -> list[Value]:
     """What a function returns, and what it puts where others find it."""
-    stores = [store for store in flows.solution.graph.stores if store.function is function]
+    stores = flows.solution.graph.stores_in(function)
     kept = [store.value for store in stores if store.attribute or store.place is not None]
     return kept if function.result is None else [*kept, function.result]

@@ -38,7 +38,7 @@ class BesideTraining:
             return False
         if call in self.flows.detached and not outlives_its_statement(self.solution, call):
             return False
-        stores = (store for store in self.solution.graph.stores if store.function is function)
+        stores = self.solution.graph.stores_in(function)
         kept = [store.value for store in stores if store.attribute or store.place is not None]
         if call in self.flows.ancestry.of_all(kept):
             return False

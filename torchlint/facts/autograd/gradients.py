@@ -26,6 +26,7 @@ from torchlint.facts.values.graph import Backward, Class, Function, Kind, Loop, 
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.method_callers import method_callers
 from torchlint.facts.values.origins import agreed, origins, spread_options
+from torchlint.facts.values.overriding import is_super
 from torchlint.fix.edits import replace
 from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Edit
@@ -185,8 +186,7 @@ def subject_of(call: Value) -> Value:
 def is_asked_of_base(call: Value) -> bool:
     """Whether a method is called as that of the class above: ``super().zero_grad()``."""
     receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
-    is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
-    return is_super and call.function.owner is not None
+    return is_super(receiver) and call.function.owner is not None
 
 
 def _may_be_torch(facts: Facts, call: Value, *, known: bool) -> bool:

@@ -8,7 +8,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, Container, Derived, FunctionReference, Instance, Unknown
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
-from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.overriding import is_left_open, is_super
 
 if TYPE_CHECKING:
     from torchlint.facts.autograd.flows import Flows
@@ -93,5 +93,4 @@ def _is_of_torch(base: str) -> bool:
 def _is_of_torch_base(method: Value) -> bool:
     """``super().log_prob(x)`` in a class all of whose bases are torch's."""
     receiver, owner = method.inputs[0], method.function.owner
-    is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
-    return is_super and owner is not None and bool(owner.bases) and all(map(_is_of_torch, owner.all_bases()))
+    return is_super(receiver) and owner is not None and bool(owner.bases) and all(map(_is_of_torch, owner.all_bases()))

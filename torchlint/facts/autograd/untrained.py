@@ -356,7 +356,7 @@ class _Search:
     def _leaving(self, function: Function) -> frozenset[Value]:
         """All that flows into what a function returns, or into what outlives its call."""
         if function not in self._left:
-            stores = (store for store in self.facts.graph.stores if store.function is function)
+            stores = self.facts.graph.stores_in(function)
             kept = [store.value for store in stores if store.attribute or store.place is not None]
             results = [function.result] if function.result is not None else []
             self._left[function] = self.flows.ancestry.of_all([*kept, *results])

@@ -8,6 +8,7 @@ from torchlint.facts.building.data_classes import DataField
 from torchlint.facts.building.filling import FillingBuilder
 from torchlint.facts.values.graph import Class, Key, Kind, Op, Value
 from torchlint.facts.values.known import OWN_ITEMS
+from torchlint.facts.values.overriding import is_super
 
 DEFAULTDICT = "collections.defaultdict"
 
@@ -42,11 +43,11 @@ def begin_as_told(builder: FillingBuilder, call: Value) -> None:
     """
     function, callee = builder.function, call.callee
     base = _base_of(function.owner) if function.owner is not None and function.name == "__init__" else None
-    is_super = callee.op is Op.ATTRIBUTE and _is_super(callee.inputs[0])
-    if base is None or not (is_super or callee.name == f"{base}.__init__"):
+    is_of_base = callee.op is Op.ATTRIBUTE and is_super(callee.inputs[0])
+    if base is None or not (is_of_base or callee.name == f"{base}.__init__"):
         return
     given = list(zip(call.keys[1:], call.arguments, strict=True))
-    given = given if is_super else [(_before(key), value) for key, value in given[1:]]
+    given = given if is_of_base else [(_before(key), value) for key, value in given[1:]]
     if given:
         keys, values = zip(*given, strict=True)
         maker = builder.make(Op.EXTERNAL, (), None, name=base)
@@ -55,10 +56,6 @@ def begin_as_told(builder: FillingBuilder, call: Value) -> None:
             builder.make_default(items)
         itself, target = function.parameters[0], cst.Attribute(cst.Name("self"), cst.Name(OWN_ITEMS))
         builder.keep(Kind.ASSIGN, items, None, holder=itself, attribute=OWN_ITEMS, target=target)
-
-
-def _is_super(call: Value) -> bool:
-    return call.op is Op.CALL and call.callee.name == "builtins.super"
 
 
 def _base_of(cls: Class) -> str | None:

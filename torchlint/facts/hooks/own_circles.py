@@ -12,6 +12,7 @@ from torchlint.facts.summaries.passing import may_be_followed
 from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
+from torchlint.facts.values.overriding import is_super
 
 if TYPE_CHECKING:
     from torchlint.facts.hooks.circles import Circles
@@ -101,7 +102,7 @@ def _is_of_base(call: Value) -> bool:
     callee = call.callee
     if callee.op is not Op.ATTRIBUTE or callee.name != "__init__":
         return False
-    return callee.inputs[0].op is Op.CALL and callee.inputs[0].callee.name == "builtins.super"
+    return is_super(callee.inputs[0])
 
 
 def is_built_on_unseen(search: Circles, initializer: Function) -> bool:

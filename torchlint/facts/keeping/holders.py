@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.overriding import is_super
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.reaching import ends
@@ -328,7 +329,7 @@ def _may_give_itself(method: Function) -> bool:
     """``return self``, ``return super().train(mode)``: whether a method may return the object that has it."""
     results = choices(method.result)
     called = (one.callee.inputs[0] for one in results if one.op is Op.CALL and one.callee.op is Op.ATTRIBUTE)
-    is_left_to_base = any(one.op is Op.CALL and one.callee.name == "builtins.super" for one in called)
+    is_left_to_base = any(map(is_super, called))
     return is_left_to_base or not set(results).isdisjoint(method.parameters[:1])
 
 

@@ -20,6 +20,7 @@ from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.named_methods import callers_through
+from torchlint.facts.values.overriding import is_super
 from torchlint.facts.values.parameters import spread_into, star_of
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands
@@ -217,5 +218,4 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
 def own_object(call: Value, holder: Value) -> Value | None:
     """The ``self`` of the method that calls one which it inherits; None where ``holder`` is another object."""
     own = call.function.parameters[0] if call.function.owner is not None and call.function.parameters else None
-    is_super = holder.op is Op.CALL and holder.callee.name == "builtins.super"
-    return own if holder is own or is_super else None
+    return own if holder is own or is_super(holder) else None

@@ -14,6 +14,7 @@ from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.effect_kinds import FILLING, EffectKind
 from torchlint.facts.values.choices import choices
+from torchlint.facts.values.dictionaries import is_setdefault
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -233,7 +234,7 @@ class Memos:
             node = call.syntax
             if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
                 continue
-            if call.callee.op is Op.ATTRIBUTE and call.callee.name == "setdefault" and len(call.arguments) == 2:
+            if is_setdefault(call):
                 statement, written = self.facts.statement_of(call), self.facts.code(node.args[0].value)
                 key, value = call.arguments
                 yield statement, call.callee.inputs[0], node.func.value, key, written, value

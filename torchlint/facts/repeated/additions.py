@@ -18,6 +18,7 @@ from torchlint.facts.values.frameworks import may_be_optimizer
 from torchlint.facts.values.graph import Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import targets_of
 from torchlint.facts.values.making import ADDING
+from torchlint.facts.values.overriding import is_super
 from torchlint.facts.values.writing import is_slice, text_of
 from torchlint.syntax.tree import dotted, walk
 
@@ -135,7 +136,7 @@ class Additions:
         holder, path = next(iter(effect.given), None), effect.done.name.rpartition(".")[0]
         is_module, around = self.facts.tensors.is_module, effect.call.function
         written = text_of(_receiver(effect.call), holder) if holder is not None else ""
-        if holder is not None and holder.op is Op.CALL and holder.callee.name == "builtins.super" and around.parameters:
+        if holder is not None and is_super(holder) and around.parameters:
             holder = around.parameters[0]
             written = holder.name
         if holder is None or not is_module(holder) or len(effect.given) != len(effect.done.of):

@@ -32,6 +32,7 @@ from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.overriding import is_super
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.tensors import declares_tensors
@@ -326,7 +327,7 @@ class Keeps:
         if holder.op is Op.READ and place is not None and place.owner is function.parent:
             stored = self.solution.stored.get(place, ())
             holder = stored[0] if len(stored) == 1 else holder
-        if holder.op is Op.CALL and holder.callee.name == "builtins.super" and function.owner is not None:
+        if is_super(holder) and function.owner is not None:
             holder = function.parameters[0] if function.parameters else holder
         parameters = parameters_with_captured(function)
         if holder in parameters:

@@ -81,7 +81,7 @@ class LoopLengths:
 
     def _is_short_for(self, generator: Function, call: Value) -> bool:
         given = self.facts.solution.callers.get(generator, {}).get(call, {})
-        loops = [loop for loop in self.facts.graph.loops if loop.function is generator and loop.parent is None]
+        loops = [loop for loop in self.facts.graph.loops_in(generator) if loop.parent is None]
         counted = [loop.iterable for loop in loops if loop.iterable is not None]
         return len(counted) == len(loops) > 0 and all(
             over.op is Op.CALL

@@ -22,7 +22,7 @@ def is_left_over(lifetimes: Lifetimes, store: Store, homes: list[Place | Value])
     function, solution = store.function, lifetimes.solution
     if not _adds_to_its_object(store, homes) or solution.callers.get(function) or _is_emptied(lifetimes, homes):
         return False
-    beside = (one for one in solution.graph.stores if one.function is function and one is not store)
+    beside = (one for one in solution.graph.stores_in(function) if one is not store)
     kept = ((one, homes_of(solution, one.holder)) for one in beside if one.holder is not None)
     return any(_adds_to_its_object(one, at) and _empties_each_round(lifetimes, at, function) for one, at in kept)
 

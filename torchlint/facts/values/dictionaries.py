@@ -138,9 +138,8 @@ def is_item_or_default(value: Value) -> bool:
 
 
 def is_setdefault(value: Value) -> bool:
-    """``rows.setdefault(name, {})``"""
-    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
-    return is_method and len(value.arguments) == 2
+    """``rows.setdefault(name, {})``: whether what is put there is given."""
+    return is_item_or_default(value) and len(value.arguments) == 2
 
 
 def begins_part(store: Store) -> bool:

@@ -106,6 +106,11 @@ def is_own_object(receiver: Value, cls: Class) -> bool:
     return receiver.op is Op.PARAMETER and function.owner is cls and function.parameters[0] is receiver
 
 
+def is_super(value: Value) -> bool:
+    """``super()``"""
+    return value.op is Op.CALL and value.callee.name == "builtins.super"
+
+
 def is_left_open(method: Function) -> bool:
     """Whether a method raises, or does nothing at all: ``pass``, ``...``, a docstring."""
     if method.is_left_open or any(name.rpartition(".")[2] == "abstractmethod" for name in method.decorators):
