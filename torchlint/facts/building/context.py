@@ -243,19 +243,19 @@ class Context(ABC):
         self.keep(_kind(added), value, syntax, added=added, place=place, target=target)
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value) -> None:
-        count = len(target.elements)
-        starred = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
-        literal = value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple | cst.List) and not starred
-        if literal and value.keys == tuple(range(count)):
-            parts = list(value.inputs)
-        else:
-            parts = []
-            for position in range(count):
-                known = not starred or position < starred[0]
-                key = position if known else None
-                parts.append(self.make(Op.ELEMENT, (value,), value.syntax, keys=(key,)))
+        starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
+        parts = self.parts_of(value, len(target.elements), starred)
         for element, part in zip(target.elements, parts, strict=True):
             self.assign(element.value, part, part.syntax)
+
+    def parts_of(self, value: Value, count: int, starred: int | None) -> list[Value]:
+        """The parts that so many targets get when ``value`` is taken apart; from the ``starred`` one on, anywhere."""
+        literal = value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple | cst.List) and starred is None
+        if literal and value.keys == tuple(range(count)):
+            return list(value.inputs)
+        known = count if starred is None else starred
+        keys = (position if position < known else None for position in range(count))
+        return [self.make(Op.ELEMENT, (value,), value.syntax, keys=(key,)) for key in keys]
 
     def _assign_attribute(
         self, target: cst.Attribute, value: Value, syntax: cst.CSTNode | None, added: Value | None = None

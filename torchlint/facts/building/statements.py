@@ -15,10 +15,11 @@ from torchlint.facts.building.entering import enter, leave
 from torchlint.facts.building.guards import STACKS, mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest, says_training
+from torchlint.facts.building.patterns import bind_pattern
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.building.switching import switch_of
 from torchlint.facts.values.graph import Drop, Function, Loop, Mode, Op, Place, Reset, Value
-from torchlint.syntax.tree import dotted, walk
+from torchlint.syntax.tree import dotted
 
 
 class StatementBuilder(DefinitionBuilder):
@@ -307,13 +308,15 @@ class StatementBuilder(DefinitionBuilder):
         self.state = joined  # type: ignore[assignment]
 
     def _match(self, node: cst.Match) -> None:
-        self.visit(node.subject)
+        subject = self.visit(node.subject)
         before, ends = self.state, [None if any(map(_takes_anything, node.cases)) else self.state]
         for case in node.cases:
             self.state = before.copy()
-            for inner in walk(case.pattern):
-                if isinstance(inner, cst.MatchAs | cst.MatchStar) and inner.name is not None:
-                    self.assign(inner.name, self.unknown(None), None)
+            bind_pattern(self, case.pattern, subject)
+            if case.guard is not None:
+                self.visit(case.guard)
+            if isinstance(case.body, cst.SimpleStatementSuite):
+                self.statement = case.body  # on the line of its case, and not on that of the match
             self.run(case.body)
             ends.append(self.state)
         self.state = merge(ends, self.phi)  # type: ignore[assignment]
