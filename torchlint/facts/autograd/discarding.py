@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.optimized import Optimized
-from torchlint.facts.values.domain import Instance, Module, Tool
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameter_lists import modules_listed
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -34,7 +35,7 @@ class Discarding:
             backward: what computes the gradients.
             networks_of: which networks a CALL runs.
         """
-        if backward.by_contract or backward.retains:
+        if backward.by_contract or backward.retains or backward.function in self._run_by_steps:
             return False
         events = self._events(module)
         if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward, networks_of):
@@ -46,6 +47,14 @@ class Discarding:
         at = self._index_of_backward(backward)
         later = [zeroes for index, zeroes in mine if index > at] or [zeroes for _, zeroes in mine]
         return later[0] and any(not zeroes for found in events.values() for _, zeroes in found)
+
+    @cached_property
+    def _run_by_steps(self) -> set[Function]:
+        """The functions that an optimizer runs in its step, ``optimizer.step(closure)``, and what these call."""
+        steps = (call for call in self.facts.calls() if call.callee.name == "step" and call.arguments)
+        atoms = (atom for call in steps for atom in self.solution.final(call.arguments[0]))
+        closures = (atom.function for atom in atoms if isinstance(atom, FunctionReference))
+        return set(reached(closures, self._called_in))
 
     def _is_used_by_callee(self, backward: Backward, events: dict[Function, list[tuple[int, bool]]]) -> bool:
         """``loss.backward()``, then ``self.update()``: what happens first after it is a step in a function called."""

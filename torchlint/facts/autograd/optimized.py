@@ -29,7 +29,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overrides import has_unseen_base, is_plain_class
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, gives_object_back
 from torchlint.facts.values.reaching import ends
 from torchlint.frameworks import Holds, method_names
 
@@ -127,8 +127,14 @@ class Optimized:
         return [] if is_built else self._results(call)
 
     def _results(self, call: Value) -> list[Value]:
-        functions = [atom.function for atom in self._functions(call)]
-        return [function.result for function in functions if function.result is not None]
+        """What the functions of a CALL give; of one that gives back what it is given, what this call passes."""
+        found = list[Value]()
+        for function in (atom.function for atom in self._functions(call)):
+            binding = self.solution.callers.get(function, {}).get(call, {})
+            back = list(ends([function.result], _handed_back)) if function.result is not None else []
+            given = [one for value in back if (one := binding.get(value)) is not None]
+            found += given if len(given) == len(back) else filter(None, [function.result])
+        return found
 
     def _copies(self, function: Function) -> bool:
         """Whether a function of another file returns a copy of what it is given."""
@@ -394,3 +400,10 @@ def _givers(argument: Value) -> list[Value]:
 def _is_self(value: Value) -> bool:
     function = value.function
     return value.op is Op.PARAMETER and function.owner is not None and value in function.parameters[:1]
+
+
+def _handed_back(value: Value) -> Sequence[Value]:
+    """What a result is as it was given: on each of the ways through a function, whether it was moved or not."""
+    if value.op in (Op.PHI, Op.NARROWED):
+        return value.inputs
+    return value.callee.inputs[:1] if gives_object_back(value) else ()

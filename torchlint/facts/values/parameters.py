@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Plain, Tensor, Unknown
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    Argument,
+    Container,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Unknown,
+)
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.frameworks import Holds, method_names
@@ -173,7 +184,7 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
             return True
         if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
             return True
-        items = _items_behind(solution, value)
+        items = _items_behind(solution, value) or _parts_given(solution, value)
         if items and all(_is_frozen(solution, item, set(seen)) for item in items):
             return True
         same = list(same_object(solution, value))
@@ -204,9 +215,23 @@ def _items_behind(solution: Solution, item: Value) -> list[Value]:
         return []
     key = item.keys[0]
     written = slice(key, key + 1) if isinstance(key, int) and key >= 0 else slice(None)
-    rows = [row for row in all_same_objects(solution, item.inputs[0]) if row.op is Op.CONTAINER]
+    same = list(all_same_objects(solution, item.inputs[0]))
+    rows = [row for row in same if row.op is Op.CONTAINER]
     put_in = (one for row in rows for _, one in solution.held.get(row, ()) if one not in row.inputs)
-    return [*(one for row in rows for one in row.inputs[written]), *put_in]
+    listed = (part for one in same for part in _parts_given(solution, one))
+    return [*(one for row in rows for one in row.inputs[written]), *put_in, *listed]
+
+
+def _parts_given(solution: Solution, made: Value) -> list[Value]:
+    """The modules with parameters of which a CALL makes one that has none of its own: ``nn.ModuleList(members)``."""
+    known = torch_api.torch_class(made.callee.name) if made.op is Op.CALL else None
+    if known is None or not known.wraps:
+        return []
+    parts = list[Value]()
+    for argument in made.arguments:
+        rows = [atom.allocation for atom in solution.of(argument) if isinstance(atom, Container)]
+        parts += [item for row in rows for _, item in solution.held.get(row, ())] if rows else [argument]
+    return [part for part in parts if may_train(solution, part)]
 
 
 def _is_frozen_place(solution: Solution, place: Place) -> bool:
