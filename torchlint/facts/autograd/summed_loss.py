@@ -131,8 +131,15 @@ class _Search:
         yield from (
             loss
             for loss in found
-            if (loss.summand.value not in behind or loss.summand.value in ends) and not self._is_held(loss, summands)
+            if (loss.summand.value not in behind or loss.summand.value in ends)
+            and not self._is_held(loss, summands)
+            and not self._ends_each_turn(loss.loop)
         )
+
+    def _ends_each_turn(self, loop: Loop) -> bool:
+        """Whether the backward runs in every turn: then it waits for no other one, or the next one would fail."""
+        call, around = self.backward.call, self.backward.loop.around() if self.backward.loop is not None else []
+        return call is not None and loop in around and not self.facts.skipping.is_skipped(call, loop)
 
     def _is_held(self, loss: SummedLoss, summands: Set[Value]) -> bool:
         """Whether a turn collects more of the same forward, and no loss by itself: ``log_probs.append(log_prob)``.
