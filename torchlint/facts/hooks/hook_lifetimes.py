@@ -135,7 +135,7 @@ class HookLifetimes:
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
         if call.function.name != "__init__":
             if not self.repetitions.holds(call.function):
-                return self._by_a_loop_that_runs_it(call, subject) or self._by_a_loop_of_epochs(call, at)
+                return self._by_a_loop_that_runs_it(call, subject) or self._by_a_loop_of_epochs(at, (call,))
             if self._is_chosen(at, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
@@ -163,32 +163,31 @@ class HookLifetimes:
             chain, at = (*chain, callers[0]), callers[0]
         return None
 
-    def _by_a_loop_of_epochs(self, call: Value, at: Value) -> Repetition | None:
+    def _by_a_loop_of_epochs(self, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         """A loop of epochs each turn of which calls what hooks, be it by way of the function that goes through one.
 
-        Or what a framework calls for each epoch.
+        Or what a framework calls for each epoch. The ``chain`` leads to ``at``; of several callers one is enough.
         """
-        chain: tuple[Value, ...] = (call,)
         skipping = self.repetitions.skipping
-        while len(chain) <= HOPS:
-            for loop in at.loop.around() if at.loop is not None else ():
-                if (
-                    self._is_for_the_first_time(at)
-                    or skipping.is_skipped(at, loop, by_number=False)
-                    or _names_in(at.syntax) & assigned_in(loop.syntax)
-                ):
-                    return None
-                if self.repetitions.turn(loop) is Turn.HOLDS:
-                    return Repetition(loop, Turn.HOLDS, chain)
-            callers = list(self.solution.callers.get(at.function, ()))
-            is_passed_by = self._is_for_the_first_time(at) or skipping.is_skipped(at, at.function)
-            if not callers and not is_passed_by and self.repetitions.comes_each_epoch(at.function):
-                return Repetition(at.function, Turn.HOLDS, chain)
-            if len(callers) != 1 or callers[0] in chain or is_passed_by or at.function.name == "__init__":
+        for loop in at.loop.around() if at.loop is not None else ():
+            if (
+                self._is_for_the_first_time(at)
+                or skipping.is_skipped(at, loop, by_number=False)
+                or _names_in(at.syntax) & assigned_in(loop.syntax)
+            ):
                 return None
-            (at,) = callers
-            chain = (*chain, at)
-        return None
+            if self.repetitions.turn(loop) is Turn.HOLDS:
+                return Repetition(loop, Turn.HOLDS, chain)
+        if self._is_for_the_first_time(at) or skipping.is_skipped(at, at.function):
+            return None
+        callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
+        if not callers and self.repetitions.comes_each_epoch(at.function):
+            return Repetition(at.function, Turn.HOLDS, chain)
+        further = [caller for caller in callers if caller not in chain]
+        if len(chain) == HOPS or at.function.name == "__init__":
+            return None
+        ways = (self._by_a_loop_of_epochs(caller, (*chain, caller)) for caller in further)
+        return next((found for found in ways if found is not None), None)
 
     def _is_chosen(self, at: Value, within: cst.CSTNode) -> bool:
         """Whether a condition stands over a call; which layers are hooked, ``isinstance(layer, nn.ReLU)``, is none."""
