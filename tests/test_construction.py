@@ -1483,3 +1483,36 @@ for x in DataLoader([]):
 @pytest.mark.parametrize(("given", "expected"), [("size", ["self.bank by forward"]), ("like.shape[0] * size", [])])
 def test_what_only_says_where_a_thing_is_to_lie_does_not_decide_what_it_is(given: str, expected: list[str]) -> None:
     assert built(BANKS.replace("GIVEN", given)) == expected
+
+
+ADAPTING = """
+class Tasks:
+    def __init__(self, rows):
+        self.rows = rows
+    def draw(self):
+        return next(iter(DataLoader(self.rows, batch_size=4)))
+
+def adapt(net, fast, x, y, steps, first_order):
+    for _ in range(steps):
+        loss = (torch.func.functional_call(net, fast, (x,)) - y).pow(2).mean()
+        grads = torch.autograd.grad(loss, list(fast.values()), create_graph={flag})
+        fast = {{name: p - 0.1 * g for (name, p), g in zip(fast.items(), grads)}}
+    return fast
+
+def step(net, optimizer, tasks, first_order):
+    optimizer.zero_grad()
+    for x, y in tasks:
+        fast = adapt(net, dict(net.named_parameters()), x, y, 5, first_order)
+        (torch.func.functional_call(net, fast, (x,)) - y).pow(2).mean().backward()
+    optimizer.step()
+
+def train(net, rows, args):
+    optimizer, tasks = optim.Adam(net.parameters()), Tasks(rows)
+    for _ in range(args.turns):
+        step(net, optimizer, tasks.draw(), args.first_order)
+"""
+
+
+@pytest.mark.parametrize("flag", ["True", "not first_order"])
+def test_a_derivative_that_may_have_a_graph_ends_no_step(flag: str) -> None:
+    assert built(ADAPTING.format(flag=flag)) == ["next by loop"]

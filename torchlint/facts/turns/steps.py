@@ -27,7 +27,7 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
-from torchlint.facts.values.operations import is_derivative_with_graph
+from torchlint.facts.values.operations import may_derive_with_graph
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import LAYERS, before_moves, has_parameters
 from torchlint.facts.values.solve import Solution
@@ -57,7 +57,7 @@ class Steps:
         self._training_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         for backward in solution.graph.all_backwards():
             if not (backward.by_contract or backward.is_of_callers):
-                loop = None if is_derivative_with_graph(backward.call) else backward.loop
+                loop = None if may_derive_with_graph(backward.call) else backward.loop
                 self._training_loops[backward.function].append(loop)
         self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         told = list[Value]()

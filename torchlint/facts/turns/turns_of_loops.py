@@ -19,7 +19,7 @@ from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_forward, may_be_module, may_be_optimizer
 from torchlint.facts.values.graph import Function, Loop, Op, Value
-from torchlint.facts.values.operations import is_derivative_with_graph
+from torchlint.facts.values.operations import may_derive_with_graph
 from torchlint.facts.values.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Turns:
             if self.steps_optimizer(call):
                 stepping[call.function].append(self._beyond_several(call))
         for backward in self.facts.graph.backwards:
-            if not backward.by_contract and not is_derivative_with_graph(backward.call):
+            if not backward.by_contract and not may_derive_with_graph(backward.call):
                 backwards[backward.function].append(backward.loop)
         return {**backwards, **stepping}
 

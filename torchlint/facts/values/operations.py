@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchlint import torch_api
 from torchlint.facts.values.graph import Op, Value, ValueGraph
-from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.reaching import reached
 
 
@@ -24,11 +23,12 @@ def keeps_graph(call: Value) -> bool:
     )
 
 
-def is_derivative_with_graph(call: Value | None) -> bool:
-    """``torch.autograd.grad(y, x, create_graph=True)``: a derivative that has a graph of its own ends no step."""
+def may_derive_with_graph(call: Value | None) -> bool:
+    """``torch.autograd.grad(y, x, create_graph=not first_order)``: a derivative that may have a graph ends no step."""
     if call is None or call.callee.name.rpartition(".")[2] != "grad":
         return False
-    return is_true(call.argument(4, "create_graph"))
+    flag = call.argument(4, "create_graph")
+    return flag is not None and flag.name != "False"
 
 
 def derived_in_training(graph: ValueGraph) -> frozenset[Value]:
