@@ -114,6 +114,27 @@ def test_a_loader_with_workers_must_read_it(loader: str, count: int) -> None:
     assert len(Program(f"{source}loader = DataLoader({loader})\n").facts.hoards) == count
 
 
+@pytest.mark.parametrize(
+    ("later", "count"),
+    [
+        ("options['pin_memory'] = True", 1),
+        ("if workers:\n    options['persistent_workers'] = True", 1),
+        ("options['num_workers'] = 0", 0),
+        ("options[workers] = 0", 0),
+        ("options.update(workers)", 0),
+        ("options.pop('num_workers')", 0),
+    ],
+)
+def test_options_stay_known_where_others_are_added(later: str, count: int) -> None:
+    head = f"from elsewhere import workers\noptions = dict(batch_size=8, num_workers=workers)\n{later}\n"
+    source = (
+        HEAD
+        + head
+        + DATASET.format(kept="self.items = [str(i) for i in range(100000)]", read="return self.items[index]")
+    )
+    assert len(Program(f"{source}loader = DataLoader(Data('x'), **options)\n").facts.hoards) == count
+
+
 def test_the_size_may_come_from_the_caller() -> None:
     kept = "self.items = [str(i) for i in range(n)]"
     assert hoarded(kept, loader="Data('x', 100000), num_workers=2") == 1

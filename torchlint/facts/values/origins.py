@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -107,16 +108,21 @@ def _handed_on(solution: Solution, options: Value) -> dict[str, Value] | None:
 
 
 def _items(solution: Solution, made: Value) -> dict[str, Value] | None:
-    """What a dictionary holds that is written with its names and that nothing changes afterwards."""
+    """What a dictionary holds that is written with its names, and what is put into it later under another one."""
     if made.op is Op.CONTAINER and isinstance(made.syntax, cst.Dict):
         items = list(zip(made.keys, made.inputs, strict=True))
     elif made.op is Op.CALL and made.callee.name == "builtins.dict":
         items = list(zip(made.keys[1:], made.arguments, strict=True))
     else:
         return None
-    changed = [store.holder for store in solution.graph.stores if store.kind is Kind.INSERT]
-    changed += [reset.holder for reset in solution.graph.resets]
-    if any(Container(made) in solution.final(holder) for holder in changed if holder is not None):
+    is_it = partial(_may_be, solution, made)
+    stores = [store for store in solution.graph.stores if store.kind is Kind.INSERT and is_it(store.holder)]
+    if any(is_it(reset.holder) for reset in solution.graph.resets):
         return None
+    items += [(store.key if store.is_item else None, store.value) for store in stores]
     named = {key: item for key, item in items if isinstance(key, str)}
     return named if len(named) == len(items) else None
+
+
+def _may_be(solution: Solution, made: Value, holder: Value | None) -> bool:
+    return holder is not None and Container(made) in solution.final(holder)
