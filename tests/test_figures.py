@@ -380,6 +380,12 @@ def test_who_gets_the_figure_may_want_it_open() -> None:
     assert repaired(*lines) == [*lines, "plt.close(fig)"]
 
 
+def test_who_gives_a_figure_a_number_may_ask_for_it_by_that() -> None:
+    lines = ["fig, ax = plt.subplots(num=step)", "ax.plot(x)"]
+    assert repaired(*lines, unsafe=False) == lines
+    assert repaired(*lines) == [*lines, "plt.close(fig)"]
+
+
 FLAGGED = """
 def search(x, plot=False):
     if plot:

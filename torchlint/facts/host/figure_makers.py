@@ -49,6 +49,12 @@ def maker_of(call: Value) -> str | None:
     return name if name in MAKERS and is_pyplot(call, name) else None
 
 
+def number_of(call: Value) -> Value | None:
+    """What a CALL that makes a figure names it by, so that others can ask pyplot for it: ``plt.figure(num=epoch)``."""
+    maker = maker_of(call)
+    return call.argument(*MAKERS[maker]) if maker is not None else None
+
+
 def is_pyplot(call: Value, name: str) -> bool:
     """Whether a CALL is one of pyplot's function of that name."""
     module, _, called = call.callee.name.rpartition(".")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.host.figure_makers import maker_of
+from torchlint.facts.host.figure_makers import maker_of, number_of
 from torchlint.facts.host.figures import OpenFigure
 from torchlint.fix.edits import put_beside
 from torchlint.rule import Fix
@@ -45,7 +45,8 @@ def close(facts: Facts, figure: OpenFigure) -> Fix | None:
     if names and any(_is_rebound(facts, names[0], statement) for statement in rest[1:]):
         return None
     written = f"{pyplot}.close({names[0] if names else ''})"
-    safe = bool(names) and not _is_handed_on(facts, names[0], rest)
+    # Who gives it a number may ask for it by that later.
+    safe = bool(names) and number_of(figure.call) is None and not _is_handed_on(facts, names[0], rest)
     return Fix(f"Close the figure: `{written}`", (put_beside(rest[last], written),), safe=safe)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
-from torchlint.facts.host.figure_makers import MAKERS, figure_behind, is_pyplot, maker_of, makes_figure
+from torchlint.facts.host.figure_makers import figure_behind, is_pyplot, makes_figure, number_of
 from torchlint.facts.host.saved_figures import is_for_chosen, saved_in_turn
 from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
@@ -147,8 +147,7 @@ class _Search:
 
     def _is_used_again(self, call: Value) -> bool:
         """Whether the figure has a number: it is made once and then used again."""
-        named = MAKERS.get(maker_of(call) or "")
-        number = call.argument(*named) if named is not None else None
+        number = number_of(call)
         return number is not None and literal(self.facts.solution, number) not in (UNWRITTEN, None)
 
     def _of(self, call: Value, effect: Effect | None = None) -> OpenFigure | None:
