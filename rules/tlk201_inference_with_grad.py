@@ -155,16 +155,13 @@ class InferenceWithGrad(Rule):
     def _elsewhere(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
         forwards = {facts.called(forward): forward for forward in reversed(inference.forwards)}
         for called, forward in forwards.items():
-            statement = facts.statement_of(forward)
+            statement, file = facts.statement_of(forward), facts.inferences.elsewhere.files_of(forward)
             advice = "guard this call with `torch.no_grad()`"
             if not (inference.others_guard or inference.trained_there):
                 advice = "decorate it there with `@torch.no_grad()`, or guard this call"
             yield peak(
                 statement,
-                (
-                    f"`{called}` runs forwards in another file with gradients on and throws the graph away: {KEPT};"
-                    f" {advice}",
-                ),
+                (f"`{called}` runs forwards of {file} with gradients on and throws the graph away: {KEPT}; {advice}",),
                 note=not inference.others_guard,
                 evidence=(Step(statement, "called here with gradients on"),),
             )

@@ -618,6 +618,44 @@ def test_each_of_several_programs_is_heard(tmp_path: Path) -> None:
     assert codes(tmp_path, {**files, "answering.py": ANSWERING}) == ["answering.py: TLK201"]
 
 
+CHECKING = """
+    import torch
+
+    def validate(net, loader):
+        net.eval()
+        torch.no_grad()
+        right = 0
+        for x, y in loader:
+            right += (net(x).argmax(1) == y).sum().item()
+        return right
+"""
+
+CHECKED = """
+    import torch
+    from checking import validate
+    from net import Net
+
+    def main(loader):
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(20):
+            for x, y in loader:
+                loss = torch.nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(validate(net, loader))
+
+    if __name__ == "__main__":
+        main(rows())
+"""
+
+
+def test_what_is_told_where_it_is_done_is_not_told_of_those_who_call_it(tmp_path: Path) -> None:
+    files = {"net.py": LAYER, "checking.py": CHECKING, "early.py": CHECKED, "late.py": CHECKED}
+    assert codes(tmp_path, files) == ["checking.py: TLK202"]
+
+
 REGISTRY = """
 TABLE = {}
 def register(name):

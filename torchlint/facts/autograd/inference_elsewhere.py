@@ -66,6 +66,12 @@ class InferenceElsewhere:
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         return bool(functions) and all(map(is_forward, functions))
 
+    def files_of(self, call: Value) -> str:
+        """The names of the files whose functions a CALL runs, for a message: ``metrics.py``."""
+        files = self.solution.graph.foreign.files
+        functions = (function for function in self.solution.functions_of(call) if function.is_foreign)
+        return " or ".join(sorted({files[function] for function in functions}))
+
     def is_guarded_by_others(self, call: Value) -> bool:
         """Whether other files guard what this one calls with gradients on."""
         called_elsewhere = self.solution.graph.foreign.called_elsewhere
