@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.turns.data_passes import cuts_pieces
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
+from torchlint.facts.values.domain import Argument, Container, Module, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of
@@ -45,6 +45,9 @@ JOINS = frozenset(["torch.cat", "torch.stack", "torch.concat", "torch.vstack", "
 
 SHAPES = frozenset(["view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t"])
 """Methods that show the same numbers in another shape."""
+
+PAIR = 2
+"""So many networks are no ensemble."""
 
 CALLERS = 3
 """Of so many calls the arguments are looked at."""
@@ -272,6 +275,8 @@ class _Search:
             return None
         if self._is_of_layers(summand, loop):
             return False
+        if self._is_over_pair(loop):
+            return None
         if yielded := self._yielded_for(summand):
             verdicts = [self._is_independent(one, one.loop.around()[-1]) for one in yielded if one.loop is not None]
             return False if False in verdicts or len(verdicts) < len(yielded) else all(verdicts) or None
@@ -364,6 +369,17 @@ class _Search:
         items = [part for part in summand.computed_from() if part.op is Op.ELEMENT and part.loop is loop]
         atoms = [self.solution.final(item) for item in items if item.inputs[0].op is not Op.CALL]
         return any(all(isinstance(atom, Argument | Unknown) for atom in of) for of in atoms)
+
+    def _is_over_pair(self, loop: Loop) -> bool:
+        """``for critic in self.critics`` over the two that are written there: a pair is trained as one network."""
+        if loop.iterable is None or not self.facts.steps.walks_modules(loop):
+            return False
+        atoms = self.solution.final(loop.iterable)
+        made = [atom.allocation for atom in atoms if isinstance(atom, Container | Module)]
+        given = (one.arguments[0] for one in made if one is not None and one.op is Op.CALL and one.arguments)
+        rows = [*made, *(row for one in given for row in allocations_of(self.solution, one))]
+        written = [row for row in rows if row is not None and isinstance(row.syntax, cst.List | cst.Tuple)]
+        return bool(written) and all(len(row.inputs) <= PAIR for row in written)
 
     def _is_unknown(self, parameter: Value) -> bool:
         """Whether a call of the file gives something that cannot be told: ``loss(*parts)``.
