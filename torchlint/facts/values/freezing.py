@@ -7,13 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
+import libcst as cst
+
 from torchlint import torch_api
-from torchlint.facts.values.domain import ClassReference, Instance
+from torchlint.facts.values.domain import ClassReference, Instance, Module
 from torchlint.facts.values.graph import Class, Function, Key, Mode, Op, Place, Value
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, same_object
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.solve import Solution
+from torchlint.syntax.tree import walk
 
 FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.load"])
 """Functions whose result has its parameters as constants, or may have: of a TorchScript file that is not seen."""
@@ -183,12 +186,20 @@ def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
 
 
 def _each_of(solution: Solution, told: Value) -> set[Value | Place | Class]:
-    """The modules that a loop goes over and that are written in it: ``for net in (first, second): net.eval()...``"""
-    item = before_moves(told)
+    """The modules that a loop goes over: ``for net in (first, second): net.eval()...``, ``for net in self.members``.
+
+    Where the loop asks for something, it may mean but some of a list that is made elsewhere.
+    """
+    whole = _taken_from(told)
+    item = before_moves(whole.callee.inputs[0] if lists_parameters(whole) else told)
     listed = item.inputs[0] if item.op is Op.ELEMENT and item.keys[0] is None else None
-    if listed is None or listed.op is not Op.CONTAINER or listed.syntax is None:
+    if listed is None:
         return set()
-    return {subject for one in listed.inputs for subject in _subjects(solution, one)}
+    if listed.op is Op.CONTAINER and listed.syntax is not None:
+        return {subject for one in listed.inputs for subject in _subjects(solution, one)}
+    is_list = any(isinstance(atom, Module) for atom in solution.of(listed))
+    asks = item.loop is None or any(isinstance(node, cst.If | cst.IfExp) for node in walk(item.loop.syntax))
+    return _subjects(solution, listed) if is_list and not asks else set()
 
 
 def _chosen_of(solution: Solution, parameter: Value) -> set[Value | Place | Class]:

@@ -194,15 +194,17 @@ def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
                 return True
             continue
         pending.extend(same)
-        pending.extend(_networks_of_layer(value))
+        pending.extend(_networks_of_layer(solution, value))
     return False
 
 
-def _networks_of_layer(item: Value) -> Iterator[Value]:
-    """The network of which ``item`` is a layer: ``for layer in list(net.children())[:-1]``."""
+def _networks_of_layer(solution: Solution, item: Value) -> Iterator[Value]:
+    """The network of which ``item`` is a layer: ``for layer in list(net.children())[:-1]``, ``self.members[0]``."""
     if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
         return
     listed = item.inputs[0]
+    if any(isinstance(atom, Module) for atom in solution.of(listed)):
+        yield listed
     while listed.op is Op.SUBSCRIPT or (listed.op is Op.CALL and listed.arguments and listed.callee.name in LISTING):
         listed = listed.inputs[0] if listed.op is Op.SUBSCRIPT else listed.arguments[0]
     if listed.op is Op.CALL and listed.callee.op is Op.ATTRIBUTE and listed.callee.name in LAYERS:
