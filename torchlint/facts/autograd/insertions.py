@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.drained import Yielded, drained, yielded
 from torchlint.facts.autograd.filled_objects import FilledObjects
+from torchlint.facts.autograd.gone_before import is_gone_before_backward
 from torchlint.facts.autograd.keys import Keys
 from torchlint.facts.autograd.replaced_items import ReplacedItems
 from torchlint.facts.turns.lifetimes import Lifetimes
@@ -163,7 +164,10 @@ class Insertions:
 
     def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
-        return self._insertion(store, parts, self.homes_beyond_step(store))
+        homes = self.homes_beyond_step(store)
+        if homes and is_gone_before_backward(self.steps, self.flows, store, homes, parts):
+            return None
+        return self._insertion(store, parts, homes)
 
     def of_unseen_callers(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` adds to an attribute of the object, in a method that is called who knows how often."""
