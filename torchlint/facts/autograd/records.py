@@ -19,6 +19,7 @@ from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.liveness import ENDS
 from torchlint.facts.autograd.used_up import is_used_up_elsewhere
 from torchlint.facts.autograd.written_buffers import buffers_of, is_trained_on, whole_of
+from torchlint.facts.building.data_classes import replaces_fields
 from torchlint.facts.turns.births import MADE
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
@@ -346,7 +347,7 @@ def _recorded_choices(value: Value) -> list[Value]:
 def _keeps_its_fields(cls: Class) -> bool:
     """Whether a class has no ``__init__`` but one that keeps what it is called with: a data class, a named tuple."""
     if cls.method("__init__") is not None:
-        return cls.is_record()
+        return cls.is_record() and not replaces_fields(cls.syntax)
     decorators = [decorator.decorator for decorator in cls.syntax.decorators]
     names = [node.func if isinstance(node, cst.Call) else node for node in decorators]
     is_data = any((_last(node)) in ("dataclass", "define", "frozen") for node in names)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import ScopeNames, constant_of
+from torchlint.facts.building.setting import setting_of
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
-from torchlint.syntax.tree import dotted
+from torchlint.syntax.tree import dotted, nodes_of
 
 if TYPE_CHECKING:
     from torchlint.facts.building.definitions import DefinitionBuilder
@@ -86,6 +87,17 @@ def fields_of(node: cst.ClassDef, full_name: Callable[[cst.CSTNode], str | None]
                 if kind not in NO_FIELDS:
                     said = _said(small.value, full_name)
                     yield DataField(small.target.value, small.annotation, *said, kind not in NO_ATTRIBUTES, statement)
+
+
+def replaces_fields(node: cst.ClassDef) -> bool:
+    """Whether ``__post_init__`` sets attributes by names that it computes: ``setattr(self, one.name, value.item())``.
+
+    What the object has been given may then be none of its fields.
+    """
+    methods = (one for one in node.body.body if isinstance(one, cst.FunctionDef) and one.name.value == "__post_init__")
+    calls = (call for method in methods for call in nodes_of(cst.Call, method))
+    settings = (setting for call in calls if (setting := setting_of(call)) is not None)
+    return any(constant_of(setting.name) is None for setting in settings)
 
 
 def named_tuple(node: cst.Call, keyword: str, statement: cst.CSTNode) -> tuple[str, tuple[DataField, ...]] | None:

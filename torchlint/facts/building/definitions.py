@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -16,6 +17,7 @@ from torchlint.facts.building.data_classes import (
     has_fields,
     is_named_tuple,
     named_tuple,
+    replaces_fields,
 )
 from torchlint.facts.building.decorating import alters_arguments, converts_result, makes_cache, may_replace, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
@@ -208,6 +210,8 @@ class DefinitionBuilder(ExpressionBuilder):
             return
         inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
         fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}
+        if replaces_fields(node):
+            fields = {name: replace(field, is_kept=False) for name, field in fields.items()}
         self._keep_what_is_given(cls, tuple(fields.values()))
 
     def _begin_items(self, cls: Class, node: cst.ClassDef) -> None:
