@@ -71,7 +71,7 @@ class GraphOnSelf(Rule):
         recorded = {record.statement for record in facts.records}  # a tensor keeps all that was written into it
         left = {leftover.statement for leftover in facts.leftovers}
         for leftover in facts.leftovers:
-            behind = (one for part in leftover.parts for one in part.value.computed_from())
+            behind = facts.flows.ancestry.of_all([part.value for part in leftover.parts])
             if leftover.statement not in carried | recorded and told.isdisjoint(behind):
                 yield self._finding(facts, leftover)
         for memo in facts.resting_memos:

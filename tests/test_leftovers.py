@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from programs import TRAINING, Program
+from programs import HEAD, TRAINING, Program
+from rule_programs import diagnose
+
+from torchlint.source import Source
 
 LAYER = """
 class Layer(nn.Module):
@@ -476,3 +479,38 @@ def run(loader):
 def test_what_a_layer_far_down_in_a_network_leaves(given: dict[str, str], is_left: bool) -> None:
     source = DEEP.format(**{"ending": "", "fit": "fit = Fit()", "each": "pass", **given})
     assert left(source) == ([("self.shares", True)] if is_left else [])
+
+
+MEAN_OF_A_SUM = """
+class Meter:
+    def __init__(self):
+        self.sum, self.count = 0.0, 0
+    def update(self, value, n):
+        self.sum += {added} * n
+        self.count += n
+    @property
+    def mean(self):
+        return self.sum / max(1, self.count)
+class Best:
+    def __init__(self):
+        self.value = float("inf")
+    def see(self, value):
+        self.value = min(self.value, value)
+meter, best = Meter(), Best()
+for x, y in DataLoader(dataset):
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    meter.update(loss, len(x))
+    best.see(meter.mean)
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [("value", {"TLK101"}), ("value.item()", set())],
+)
+def test_what_comes_of_a_sum_that_is_told_is_not_told_again(added: str, told: set[str]) -> None:
+    source = HEAD + TRAINING + MEAN_OF_A_SUM.format(added=added)
+    assert {one.code for one in diagnose(Source("train.py", source))} == told
