@@ -70,12 +70,14 @@ def _further(facts: Facts, value: Value) -> Iterator[Value]:
     parameter, in an attribute.
     """
     solution = facts.solution
-    yield from value.users
+    for user in value.users:
+        functions = solution.functions_of(user) if user.op is Op.CALL else []
+        for function in functions:
+            yield from (p for p, given in solution.callers[function][user].items() if given is value)
+        if not functions or any(one.is_foreign or one.name == "__init__" for one in functions):
+            yield user  # of functions of the file, what they make of it comes back by what they return
     if value is value.function.result:
         yield from solution.callers.get(value.function, {})
-    if value.op is Op.CALL:
-        for function in solution.functions_of(value):
-            yield from (p for p, given in solution.callers[function][value].items() if given is not None)
     for store in facts.stores_of.get(value, ()):
         if store.kind is Kind.ASSIGN:
             yield from readers_of(solution, targets_of(solution, store))
