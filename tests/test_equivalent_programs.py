@@ -27,6 +27,7 @@ KNOWN = {
     "TLK102-leak_pages_of_an_album": "with_a_generator",  # the number that one hands on is taken for a new key
     "TLK301-leak_iterator_from_the_second_batch_on": "with_holders_in_a_dictionary",  # a count of turns is a variable
     "TLK301-leak_loader_for_each_batch": "with_a_generator",  # a loader that a generator is given is built for it
+    "TLK201-clean_members_frozen_by_their_ensemble": "with_a_generator",  # which members one hands on is not followed
 }
 """Programs of which something else is told than it should be in one of the forms."""
 

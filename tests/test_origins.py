@@ -86,15 +86,16 @@ def test_a_dictionary_that_a_function_makes_and_an_object_keeps() -> None:
     assert names() == ["a", "b"]
     assert names(call="f(1, **self.options, c=2)") == ["a", "b"]
     assert names(call="f(1, c=2)") == []
+    assert names("options['c'] = 1") == names(after="switch.options['c'] = 2") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
     ("built", "call", "after"),
     [
-        ("options['c'] = 1", "f(**self.options)", "pass"),
+        ("options['a'] = 1", "f(**self.options)", "pass"),
         ("options.update(sys.argv)", "f(**self.options)", "pass"),
         ("options.pop('a')", "f(**self.options)", "pass"),
-        ("pass", "f(**self.options)", "switch.options['c'] = 2"),
+        ("pass", "f(**self.options)", "switch.options['b'] = 2"),
         ("pass", "f(**self.options)", "switch.options = {}"),
         ("pass", "f(*self.options)", "pass"),
         ("pass", "f(**self.others)", "pass"),

@@ -203,8 +203,8 @@ def _networks_of_layer(solution: Solution, item: Value) -> Iterator[Value]:
     if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
         return
     listed = item.inputs[0]
-    if any(isinstance(atom, Module) for atom in solution.of(listed)):
-        yield listed
+    if any(isinstance(atom, Module) and atom.allocation is not None for atom in solution.of(listed)):
+        yield listed  # a list of modules; a `Sequential` has no items of its own
     while listed.op is Op.SUBSCRIPT or (listed.op is Op.CALL and listed.arguments and listed.callee.name in LISTING):
         listed = listed.inputs[0] if listed.op is Op.SUBSCRIPT else listed.arguments[0]
     if listed.op is Op.CALL and listed.callee.op is Op.ATTRIBUTE and listed.callee.name in LAYERS:
